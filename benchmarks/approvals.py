@@ -27,7 +27,7 @@ from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
-from trunkline.contracts.turns.messages import ApprovalSettled, ToolEnded
+from trunkline.contracts.turns.feed_messages import ApprovalSettled, ToolEnded
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 from trunkline.testing.scripted_provider import provider_process

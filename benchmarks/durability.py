@@ -23,7 +23,7 @@ from benchmarks import deployments, machine
 from benchmarks.cluster import cluster
 from benchmarks.figures import milliseconds, percentile, progress, table
 from benchmarks.load_rounds import LOADS, LoadRound, run_round
-from trunkline.contracts.turns.messages import ModelCallFinished, TurnRecord
+from trunkline.contracts.turns.journal_messages import ModelCallFinished, TurnRecord
 from trunkline.testing.scripted_provider import provider_process
 from trunkline_bus import (
     Bus,

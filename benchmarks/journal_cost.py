@@ -16,7 +16,7 @@ import msgspec
 from benchmarks.deployments import Deployment
 from benchmarks.machine import cpu_seconds
 from trunkline.contracts.streams import JOURNAL_STREAM, STREAMS
-from trunkline.contracts.turns.messages import ModelCallPlanned, TurnFinished, TurnRecord, TurnStarted
+from trunkline.contracts.turns.journal_messages import ModelCallPlanned, TurnFinished, TurnRecord, TurnStarted
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline_bus import Bus, Subject, Topic, Topology, apply
 from trunkline_bus.streams.retry import request_with_retry

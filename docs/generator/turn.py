@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from generator.markdown import code, first_paragraph, prose, table
-from trunkline.contracts.turns import messages
+from trunkline.contracts.turns import journal_messages
 from trunkline.workers.monitor import turn as machine
 from trunkline.workers.monitor.turn import TRANSITIONS, Next, Phase
 
@@ -85,7 +85,7 @@ def _transitions() -> str:
 def _entries() -> str:
     kinds = dict.fromkeys(entry for row in TRANSITIONS.values() for entry in row)
     rows = [(code(kind.__name__), first_paragraph(kind)) for kind in kinds]
-    record = first_paragraph(messages.TurnRecord)
+    record = first_paragraph(journal_messages.TurnRecord)
     note = f"[Messages](messages.md) lists the fields. Entries are written in records. {record}"
     return f"## Journal entries\n\n{note}\n\n" + table(("entry", "meaning"), rows)
 

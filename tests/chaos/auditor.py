@@ -14,7 +14,7 @@ from trunkline.contracts.blocks.messages import BlockStatus
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.costs.subjects import COST, OPENED_REQUEST
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,

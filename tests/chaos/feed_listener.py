@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from trunkline.contracts.conversations.messages import ToolCall
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     FeedItem,
     ReasoningDelta,
     TextDelta,

@@ -6,9 +6,7 @@ import pytest
 from trunkline.contracts.blocks.messages import BlockStatus
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.contracts.turns.messages import (
-    ApprovalAsked,
-    ApprovalRecorded,
+from trunkline.contracts.turns.feed_messages import (
     FeedEvent,
     FeedItem,
     TextDelta,
@@ -17,6 +15,7 @@ from trunkline.contracts.turns.messages import (
     ToolStarted,
     TurnEnded,
 )
+from trunkline.contracts.turns.journal_messages import ApprovalAsked, ApprovalRecorded
 
 from .auditor import Past, decided, reported_effect, stale
 from .faults import InjectedFault

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 import trunkline
 from tests.support.processes import process_platform
-from trunkline.contracts.turns.messages import StatusShown
+from trunkline.contracts.turns.feed_messages import StatusShown
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 from . import contract

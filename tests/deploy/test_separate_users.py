@@ -15,7 +15,7 @@ from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy
 from trunkline.contracts.tools.messages import CallTool, StoredResult, ToolOutcome, ToolReply
 from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL, DELEGATED_CALL_TOOL
-from trunkline.contracts.turns.messages import ApprovalSettled
+from trunkline.contracts.turns.feed_messages import ApprovalSettled
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.tool_calls import call_tool
 from trunkline_bus import Bus, BusError, Endpoint, RemoteFault, connect, new_id
@@ -33,7 +33,7 @@ import anyio
 import trunkline
 from trunkline.api.channel import Channel
 from trunkline.api.gateway import SendMessage
-from trunkline.contracts.turns.messages import TextDelta, TurnEnded
+from trunkline.contracts.turns.feed_messages import (TextDelta, TurnEnded)
 
 HERE = Path(os.environ["TRUNKLINE_HOME"])
 

@@ -20,7 +20,7 @@ import anyio
 
 import trunkline
 from trunkline.contracts.tools.messages import CallTool, EffectFinished, EffectStarted, ToolOutcome
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     ApprovalRecorded,
     ToolFinished,

@@ -15,9 +15,9 @@ import anyio
 
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.contracts.tools.messages import EffectAsked, EffectFinished, ToolOutcome
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import ToolEnded
+from trunkline.contracts.turns.journal_messages import (
     ApprovalRecorded,
-    ToolEnded,
     ToolFinished,
     ToolPlanned,
     TurnFinished,

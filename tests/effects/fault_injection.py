@@ -11,7 +11,7 @@ import anyio
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.tools.messages import CallTool, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_TOOL
-from trunkline.contracts.turns.messages import ToolPlanned
+from trunkline.contracts.turns.journal_messages import ToolPlanned
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline_bus import BusError, RemoteFault

@@ -9,7 +9,8 @@ from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.messages import ToolEnded, TurnRequested
+from trunkline.contracts.turns.feed_messages import ToolEnded
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.testing.platform import PlatformClient
 from trunkline_bus import new_id

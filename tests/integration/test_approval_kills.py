@@ -11,7 +11,9 @@ import pytest
 from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
-from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalDecided, ApprovalRecorded, TurnEnded
+from trunkline.contracts.turns.feed_messages import TurnEnded
+from trunkline.contracts.turns.journal_messages import ApprovalAsked, ApprovalRecorded
+from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline_bus import RemoteFault
 

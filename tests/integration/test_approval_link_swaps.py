@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.contracts.turns.messages import ToolEnded
+from trunkline.contracts.turns.feed_messages import ToolEnded
 from trunkline.testing.platform import TurnAnswer, platform
 
 from .approval_helpers import asked_by, asking, decide, question_of, results, write

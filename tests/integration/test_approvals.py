@@ -19,7 +19,8 @@ from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE, Approval
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import SendMessage
-from trunkline.contracts.turns.messages import ApprovalDecided, ApprovalRequested
+from trunkline.contracts.turns.feed_messages import ApprovalRequested
+from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, clean_environ, platform

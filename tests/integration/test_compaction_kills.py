@@ -13,7 +13,7 @@ from trunkline.contracts.conversations.messages import AppendConversation, Conve
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES, STORE_MESSAGES
-from trunkline.contracts.turns.messages import TextDelta
+from trunkline.contracts.turns.feed_messages import TextDelta
 from trunkline.testing.platform import BLOCK, TurnAnswer
 
 from .shared_platforms import ALL_WORKERS, shared_platform

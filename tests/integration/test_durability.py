@@ -16,7 +16,7 @@ import anyio
 import pytest
 
 from tests.support.processes import ProcessPlatform, process_platform
-from trunkline.contracts.turns.messages import TextReset, TurnEnded
+from trunkline.contracts.turns.feed_messages import TextReset, TurnEnded
 from trunkline.runtime.supervisor import BootError
 from trunkline.testing.platform import Platform, TurnAnswer, clean_environ, platform
 from trunkline_bus import EmbeddedServer, ServerSettings, TopologyConflict

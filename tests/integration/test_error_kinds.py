@@ -12,7 +12,8 @@ from trunkline.contracts.conversations.messages import LoadConversation
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
 from trunkline.contracts.tools.messages import EffectFinished, ToolOutcome
-from trunkline.contracts.turns.messages import ToolEnded, ToolFinished
+from trunkline.contracts.turns.feed_messages import ToolEnded
+from trunkline.contracts.turns.journal_messages import ToolFinished
 from trunkline.contracts.turns.subjects import EFFECT, JOURNAL
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import semconv

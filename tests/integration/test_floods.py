@@ -16,7 +16,8 @@ from openai import AsyncOpenAI, RateLimitError
 
 from tests.support.processes import process_platform
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.messages import ToolEnded, ToolStarted, TurnResumed
+from trunkline.contracts.turns.feed_messages import ToolEnded, ToolStarted
+from trunkline.contracts.turns.journal_messages import TurnResumed
 from trunkline.contracts.turns.subjects import FEED, JOURNAL
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import ErrorCode

@@ -14,7 +14,8 @@ from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.cli.checks.runner import run_checks
 from trunkline.config import load_config
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.messages import NOT_STORED, TurnFinished
+from trunkline.contracts.turns.feed_messages import NOT_STORED
+from trunkline.contracts.turns.journal_messages import TurnFinished
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, platform, text_of

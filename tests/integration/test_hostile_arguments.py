@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import trunkline
-from trunkline.contracts.turns.messages import ToolEnded
+from trunkline.contracts.turns.feed_messages import ToolEnded
 from trunkline.testing.platform import TurnAnswer, platform
 from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest, answer
 from trunkline.testing.scripted_provider import ScriptedProvider

@@ -12,7 +12,7 @@ import trunkline
 from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.models.adapter import Call, ModelAdapter, Reasoning, Text
 from trunkline.contracts.tools.messages import ToolSchema
-from trunkline.contracts.turns.messages import ToolEnded
+from trunkline.contracts.turns.feed_messages import ToolEnded
 from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault

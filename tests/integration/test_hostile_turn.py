@@ -11,13 +11,8 @@ import pytest
 
 from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.messages import (
-    ApprovalRequested,
-    JournalEntry,
-    ModelCallPlanned,
-    TextDelta,
-    TurnFinished,
-)
+from trunkline.contracts.turns.feed_messages import ApprovalRequested, TextDelta
+from trunkline.contracts.turns.journal_messages import JournalEntry, ModelCallPlanned, TurnFinished
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 
 from .shared_platforms import ALL_WORKERS, shared_platform

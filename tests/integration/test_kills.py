@@ -17,25 +17,27 @@ import pytest
 
 from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted
-from trunkline.contracts.turns.messages import (
-    CancelRecorded,
+from trunkline.contracts.turns.feed_messages import (
     FeedEvent,
     FeedItem,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    TurnEnded,
+)
+from trunkline.contracts.turns.journal_messages import (
+    CancelRecorded,
     JournalEntry,
     ModelCallFinished,
     ModelCallPlanned,
     SteerRecorded,
-    TextDelta,
-    TextReset,
-    ToolEnded,
     ToolFinished,
     ToolPlanned,
-    TurnEnded,
-    TurnFact,
     TurnFinished,
     TurnResumed,
     TurnStarted,
 )
+from trunkline.contracts.turns.messages import TurnFact
 from trunkline.contracts.turns.subjects import EFFECT, FEED, INBOX, JOURNAL, TURN_FACT
 from trunkline.contracts.workers.messages import SpanRecord, WorkerHeartbeat
 from trunkline.contracts.workers.subjects import SPANS, WORKER_BUCKET

@@ -17,7 +17,8 @@ from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.topology import topology
-from trunkline.contracts.turns.messages import TextDelta, TurnFinished, TurnParked, TurnStarted
+from trunkline.contracts.turns.feed_messages import TextDelta
+from trunkline.contracts.turns.journal_messages import TurnFinished, TurnParked, TurnStarted
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.errors import Unavailable
 from trunkline.runtime.partitions import read_partitioning, repartition

@@ -19,7 +19,7 @@ from trunkline.api.gateway import SendMessage
 from trunkline.api.model import Finish, ModelAdapter
 from trunkline.config.settings import MonitorSettings
 from trunkline.contracts.conversations.messages import Usage
-from trunkline.contracts.turns.messages import ApprovalRequested, TextDelta
+from trunkline.contracts.turns.feed_messages import ApprovalRequested, TextDelta
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import semconv
 from trunkline.telemetry.trace_tree import span_notes

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
-    ApprovalDecided,
     ApprovalRecorded,
     JournalEntry,
     ModelCallFinished,
@@ -22,6 +21,7 @@ from trunkline.contracts.turns.messages import (
     TurnRecord,
     TurnResumed,
 )
+from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.testing.platform import platform
 

@@ -17,7 +17,7 @@ from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.client import GatewayClient
-from trunkline.contracts.turns.messages import ApprovalRequested, ApprovalSettled
+from trunkline.contracts.turns.feed_messages import ApprovalRequested, ApprovalSettled
 from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, PlatformClient, clean_environ, platform
 from trunkline_bus import RemoteFault

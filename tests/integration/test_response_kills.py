@@ -16,7 +16,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from tests.support.processes import ProcessPlatform, process_platform
-from trunkline.contracts.turns.messages import TurnStarted
+from trunkline.contracts.turns.journal_messages import TurnStarted
 from trunkline.contracts.turns.subjects import JOURNAL
 
 from .shared_platforms import ALL_WORKERS, shared_platform

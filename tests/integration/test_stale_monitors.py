@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.processes import ProcessPlatform, WorkerProcess, process_platform
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.messages import TextDelta
+from trunkline.contracts.turns.feed_messages import TextDelta
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 

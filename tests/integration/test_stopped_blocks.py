@@ -17,7 +17,7 @@ from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.contracts.memory.files import MoveMemory
 from trunkline.contracts.memory.subjects import MEMORY_MOVE
-from trunkline.contracts.turns.messages import TextDelta
+from trunkline.contracts.turns.feed_messages import TextDelta
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, PlatformClient, platform

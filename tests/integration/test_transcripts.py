@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from trunkline.contracts.conversations.messages import Message, ToolCall, utc_now
 from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.tools.messages import ToolOutcome, ToolSchema
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
@@ -24,10 +24,10 @@ from trunkline.contracts.turns.messages import (
     SteerRecorded,
     ToolFinished,
     TurnFinished,
-    TurnRequested,
     TurnResumed,
     TurnStarted,
 )
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.errors import ErrorCode
 from trunkline.testing.vendor_apis.openai_rules import find_violations
 from trunkline.workers.monitor.transcript_repair import UNANSWERED, repair_transcript

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import anyio
 
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
-from trunkline.contracts.turns.messages import TurnFact, TurnFinished
+from trunkline.contracts.turns.journal_messages import TurnFinished
+from trunkline.contracts.turns.messages import TurnFact
 from trunkline.contracts.turns.subjects import JOURNAL, TURN_FACT
 from trunkline.errors import Unavailable
 from trunkline.testing.platform import PlatformClient

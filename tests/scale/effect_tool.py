@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trunkline.contracts.turns.messages import ToolFinished, ToolPlanned
+from trunkline.contracts.turns.journal_messages import ToolFinished, ToolPlanned
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.testing.platform import PlatformClient
 

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from trunkline.contracts.turns.messages import ModelCallPlanned, TurnFinished, TurnRecord, TurnStarted
+from trunkline.contracts.turns.journal_messages import ModelCallPlanned, TurnFinished, TurnRecord, TurnStarted
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.testing.platform import PlatformClient
 from trunkline_bus import StoredMessage

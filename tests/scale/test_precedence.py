@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.messages import TurnFinished, TurnStarted
+from trunkline.contracts.turns.journal_messages import TurnFinished, TurnStarted
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.runtime.overview import OverviewReader
 from trunkline.testing.scripted_provider import provider_process

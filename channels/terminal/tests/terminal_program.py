@@ -12,7 +12,7 @@ import anyio
 from trunkline.contracts.channels.foreground_channel import TerminalSession
 from trunkline.contracts.conversations.messages import ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
     ApprovalSettled,
     TextDelta,

@@ -15,7 +15,13 @@ from trunkline.contracts.channels.foreground_channel import TerminalSession
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.models.listing import AdapterListing, ListedModel
-from trunkline.contracts.turns.messages import MessageSteered, TextDelta, ToolEnded, ToolStarted, TurnEnded
+from trunkline.contracts.turns.feed_messages import (
+    MessageSteered,
+    TextDelta,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
 from trunkline.errors import TrunklineError
 from trunkline.testing.channel_suite import wait_until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step, echo

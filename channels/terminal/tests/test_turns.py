@@ -9,7 +9,7 @@ from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.tools.messages import StoredResult
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,

@@ -10,23 +10,23 @@ if TYPE_CHECKING:
     from trunkline.contracts.turns.compaction import Compactor as Compactor
     from trunkline.contracts.turns.compaction import SummaryDraft as SummaryDraft
     from trunkline.contracts.turns.context import TurnMiddleware as TurnMiddleware
-    from trunkline.contracts.turns.messages import ApprovalRequested as ApprovalRequested
-    from trunkline.contracts.turns.messages import ApprovalSettled as ApprovalSettled
-    from trunkline.contracts.turns.messages import FeedEvent as FeedEvent
+    from trunkline.contracts.turns.feed_messages import ApprovalRequested as ApprovalRequested
+    from trunkline.contracts.turns.feed_messages import ApprovalSettled as ApprovalSettled
+    from trunkline.contracts.turns.feed_messages import FeedEvent as FeedEvent
+    from trunkline.contracts.turns.feed_messages import MessageSteered as MessageSteered
+    from trunkline.contracts.turns.feed_messages import ReasoningDelta as ReasoningDelta
+    from trunkline.contracts.turns.feed_messages import StatusShown as StatusShown
+    from trunkline.contracts.turns.feed_messages import TextDelta as TextDelta
+    from trunkline.contracts.turns.feed_messages import TextReset as TextReset
+    from trunkline.contracts.turns.feed_messages import ToolEnded as ToolEnded
+    from trunkline.contracts.turns.feed_messages import ToolStarted as ToolStarted
+    from trunkline.contracts.turns.feed_messages import TurnEnded as TurnEnded
+    from trunkline.contracts.turns.journal_messages import JournalEntry as JournalEntry
+    from trunkline.contracts.turns.journal_messages import TurnFinished as TurnFinished
+    from trunkline.contracts.turns.journal_messages import TurnStarted as TurnStarted
     from trunkline.contracts.turns.messages import FinishReason as FinishReason
-    from trunkline.contracts.turns.messages import JournalEntry as JournalEntry
-    from trunkline.contracts.turns.messages import MessageSteered as MessageSteered
-    from trunkline.contracts.turns.messages import ReasoningDelta as ReasoningDelta
-    from trunkline.contracts.turns.messages import StatusShown as StatusShown
-    from trunkline.contracts.turns.messages import TextDelta as TextDelta
-    from trunkline.contracts.turns.messages import TextReset as TextReset
-    from trunkline.contracts.turns.messages import ToolEnded as ToolEnded
-    from trunkline.contracts.turns.messages import ToolStarted as ToolStarted
-    from trunkline.contracts.turns.messages import TurnEnded as TurnEnded
     from trunkline.contracts.turns.messages import TurnFact as TurnFact
-    from trunkline.contracts.turns.messages import TurnFinished as TurnFinished
     from trunkline.contracts.turns.messages import TurnRequested as TurnRequested
-    from trunkline.contracts.turns.messages import TurnStarted as TurnStarted
     from trunkline.contracts.turns.subjects import JOURNAL as JOURNAL
     from trunkline.contracts.turns.subjects import TURN_FACT as TURN_FACT
 else:

@@ -216,7 +216,7 @@ async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool)
     """Print the events of the turn until it ends or asks again, like ``say``. Return the exit status."""
     from trunkline.cli.turn_printer import JsonTurnPrinter, TurnPrinter
     from trunkline.contracts.gateway.messages import MessageAccepted
-    from trunkline.contracts.turns.messages import ApprovalRequested
+    from trunkline.contracts.turns.feed_messages import ApprovalRequested
 
     saying = JsonTurnPrinter() if as_json else TurnPrinter(stream=False)
     settled = {

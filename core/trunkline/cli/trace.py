@@ -88,7 +88,7 @@ def _tree(turn: str, trace_id: str, spans: "list[SpanRecord]") -> str:
 
 async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
     """Return the turn's id and trace id, from its journal."""
-    from trunkline.contracts.turns.messages import TurnStarted
+    from trunkline.contracts.turns.journal_messages import TurnStarted
     from trunkline.contracts.turns.subjects import JOURNAL
     from trunkline.errors import TrunklineError
     from trunkline_bus import SubjectError

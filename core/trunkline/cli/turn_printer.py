@@ -14,7 +14,7 @@ from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.tools.messages import DISCOVER_TOOLS, LOAD_TOOLS, StoredResult
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
     FeedEvent,
     StatusShown,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.tools.tool import Tool, ToolMiddleware, ToolSource
     from trunkline.contracts.turns.compaction import Compactor
     from trunkline.contracts.turns.context import ContextSource, TurnInfo, TurnMiddleware
-    from trunkline.contracts.turns.messages import FeedEvent
+    from trunkline.contracts.turns.feed_messages import FeedEvent
     from trunkline_bus import BusMiddleware, Payload
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from msgspec import UnsetType
 
 from trunkline.contracts.policies.actor_permissions import ActorPermissions
-from trunkline.contracts.turns.messages import JournalEntry, SteerRecorded, TurnRequested
+from trunkline.contracts.turns.journal_messages import JournalEntry, SteerRecorded
+from trunkline.contracts.turns.messages import TurnRequested
 
 OWNER_ACTOR, CHANNEL_ACTOR_PREFIX = "owner", "channel:"
 """The actor of the home's token, and the prefix of the owner's channels."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     ApprovalRecorded,
     JournalEntry,

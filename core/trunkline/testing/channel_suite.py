@@ -28,7 +28,7 @@ from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE, Approval
 from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.gateway.messages import MAX_SHOWS, SendMessage
-from trunkline.contracts.turns.messages import ApprovalRequested, TextDelta, TextReset, TurnEnded
+from trunkline.contracts.turns.feed_messages import ApprovalRequested, TextDelta, TextReset, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.testing.contract_suite import ContractSuite
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step

@@ -23,7 +23,7 @@ from trunkline.config import Config, load_config
 from trunkline.contracts.blocks.paths import block_file_path
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
-from trunkline.contracts.turns.messages import FeedEvent, TextDelta, TextReset, TurnEnded
+from trunkline.contracts.turns.feed_messages import FeedEvent, TextDelta, TextReset, TurnEnded
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.home.paths import Home
 from trunkline.runtime.supervisor import Instance, running_platform

@@ -35,7 +35,7 @@ from trunkline.contracts.gateway.messages import ConversationView, MessageAccept
 from trunkline.contracts.models.abilities_client import ModelAbilities
 from trunkline.contracts.models.listing import AdapterListing
 from trunkline.contracts.turns.context_view import ContextView, SentPart
-from trunkline.contracts.turns.messages import ApprovalRequested, FeedEvent, TextDelta, TurnEnded
+from trunkline.contracts.turns.feed_messages import ApprovalRequested, FeedEvent, TextDelta, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
 from trunkline.testing.scripted_abilities import ScriptedAbilities
 from trunkline_bus import RemoteFault, new_id

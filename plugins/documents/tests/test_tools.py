@@ -19,7 +19,7 @@ from trunkline.api.memory import Purge
 from trunkline.api.paths import open_beneath
 from trunkline.config.settings import DocumentsSettings
 from trunkline.contracts.documents.messages import CollectedDocument, Excerpt
-from trunkline.contracts.turns.messages import ToolEnded
+from trunkline.contracts.turns.feed_messages import ToolEnded
 from trunkline.documents.reader_pool import ReaderPool
 from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline.documents.tool_documents import BlockDocuments

@@ -17,7 +17,7 @@ from trunkline.contracts.conversations.messages import LoadConversation
 from trunkline.contracts.memory.purge import MemoryPurged, PurgeMemory
 from trunkline.contracts.memory.subjects import MEMORY_LOAD_CONVERSATION, MEMORY_PURGE
 from trunkline.contracts.streams import STREAMS
-from trunkline.contracts.turns.messages import ApprovalRequested
+from trunkline.contracts.turns.feed_messages import ApprovalRequested
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel

@@ -17,7 +17,7 @@ from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.memory.files import DeleteMemory, MemoryFile, ReadMemory, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_READ, MEMORY_WRITE_MANY
-from trunkline.contracts.turns.messages import ApprovalRequested, ToolEnded
+from trunkline.contracts.turns.feed_messages import ApprovalRequested, ToolEnded
 from trunkline.testing.platform import Platform, PlatformClient, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.workers.tools.ancestry import ConversationAncestry

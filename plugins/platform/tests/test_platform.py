@@ -9,7 +9,7 @@ import trunkline
 from trunkline.api.channel import Channel, Gateway
 from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
-from trunkline.contracts.turns.messages import ToolEnded
+from trunkline.contracts.turns.feed_messages import ToolEnded
 from trunkline.testing.platform import platform
 
 pytestmark = pytest.mark.anyio

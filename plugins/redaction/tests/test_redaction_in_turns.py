@@ -17,7 +17,7 @@ from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.index import GetIndexStats
 from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS, MEMORY_SEARCH, MEMORY_WRITE
-from trunkline.contracts.turns.messages import ApprovalRequested
+from trunkline.contracts.turns.feed_messages import ApprovalRequested
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest, answer

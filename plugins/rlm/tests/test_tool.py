@@ -13,7 +13,7 @@ import trunkline
 from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.api.model import Call, Finish, ModelAdapter, ModelRequest, Usage
 from trunkline.contracts.memory.bus_transport import block_memory
-from trunkline.contracts.turns.messages import ToolEnded, ToolStarted
+from trunkline.contracts.turns.feed_messages import ToolEnded, ToolStarted
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel

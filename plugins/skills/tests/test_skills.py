@@ -9,7 +9,7 @@ import pytest
 
 from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
-from trunkline.contracts.turns.messages import ToolEnded
+from trunkline.contracts.turns.feed_messages import ToolEnded
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 

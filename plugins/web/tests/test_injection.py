@@ -12,7 +12,7 @@ from trunkline import ToolCall
 from trunkline.api.model import Call, ModelAdapter, ModelRequest, Text
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.audit.subjects import AUDIT
-from trunkline.contracts.turns.messages import ToolEnded
+from trunkline.contracts.turns.feed_messages import ToolEnded
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import Item, ScriptedModel
 

@@ -12,7 +12,7 @@ from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.models.listing import AdapterListing, ListedModel
 from trunkline.contracts.tools.messages import StoredResult
-from trunkline.contracts.turns.messages import TextDelta, ToolEnded, TurnEnded
+from trunkline.contracts.turns.feed_messages import TextDelta, ToolEnded, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.testing.channel_suite import wait_until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step

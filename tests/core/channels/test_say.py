@@ -10,7 +10,7 @@ from trunkline.cli.say import send_and_follow
 from trunkline.cli.turn_printer import JsonTurnPrinter, TurnPrinter
 from trunkline.contracts.conversations.messages import ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
     TextDelta,
     TextReset,

@@ -12,7 +12,7 @@ import trunkline
 from trunkline.api.channel import Channel, ForegroundChannel, Gateway, TerminalSession
 from trunkline.api.turn import FeedEvent
 from trunkline.config import load_config
-from trunkline.contracts.turns.messages import ReasoningDelta
+from trunkline.contracts.turns.feed_messages import ReasoningDelta
 from trunkline.runtime.connection_settings import bus_settings
 from trunkline.runtime.worker_host import WorkerHostSettings, run_worker
 from trunkline.testing.channel_suite import wait_until

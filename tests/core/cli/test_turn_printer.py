@@ -7,7 +7,7 @@ import pytest
 from trunkline.cli.turn_printer import JsonTurnPrinter, TurnPrinter
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.messages import FeedEvent, StatusShown, TextDelta, TurnEnded
+from trunkline.contracts.turns.feed_messages import FeedEvent, StatusShown, TextDelta, TurnEnded
 
 ACCEPTED = MessageAccepted(turn="turn_a", conversation="conv_a", block="main", message_id="msg_a")
 EVENTS: tuple[FeedEvent, ...] = (

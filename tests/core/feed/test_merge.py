@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from trunkline.contracts.turns.feed_merge import FeedMerge, parse_position
-from trunkline.contracts.turns.messages import FeedEvent, FeedItem, TextDelta, TextReset, TurnEnded
+from trunkline.contracts.turns.feed_messages import FeedEvent, FeedItem, TextDelta, TextReset, TurnEnded
 
 from .turns import TURN, Screen, Story, stories
 

@@ -9,25 +9,27 @@ from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.turns import feed_reader
 from trunkline.contracts.turns.feed_events import JournalTranslator
-from trunkline.contracts.turns.feed_reader import FeedReader, TurnNotFound
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     FeedEvent,
     FeedItem,
-    JournalEntry,
-    ModelCallFinished,
-    ModelCallPlanned,
     TextDelta,
     TextReset,
     ToolEnded,
-    ToolFinished,
-    ToolPlanned,
     ToolStarted,
     TurnEnded,
+)
+from trunkline.contracts.turns.feed_reader import FeedReader, TurnNotFound
+from trunkline.contracts.turns.journal_messages import (
+    JournalEntry,
+    ModelCallFinished,
+    ModelCallPlanned,
+    ToolFinished,
+    ToolPlanned,
     TurnFinished,
     TurnRecord,
-    TurnRequested,
     TurnStarted,
 )
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.monitor.feed_writer import FeedWriter

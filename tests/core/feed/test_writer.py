@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from trunkline.contracts.turns.messages import FeedItem, TextDelta
+from trunkline.contracts.turns.feed_messages import FeedItem, TextDelta
 from trunkline.contracts.turns.subjects import FEED
 from trunkline.workers.monitor.feed_writer import FeedWriter
 from trunkline_bus import Bus, StoredMessage

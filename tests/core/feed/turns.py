@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from trunkline.contracts.conversations.messages import ToolCall
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     FeedEvent,
     FeedItem,
     TextDelta,

@@ -6,21 +6,16 @@ import anyio
 
 from trunkline.contracts.conversations.messages import AppendConversation, Message, Usage
 from trunkline.contracts.gateway.subjects import STORE_MESSAGES
-from trunkline.contracts.turns.messages import (
-    FeedEvent,
-    FeedItem,
-    FinishReason,
-    InboxItem,
+from trunkline.contracts.turns.feed_messages import FeedEvent, FeedItem, TextDelta, TurnEnded
+from trunkline.contracts.turns.journal_messages import (
     JournalEntry,
     ModelCallFinished,
     ModelCallPlanned,
-    TextDelta,
-    TurnEnded,
     TurnFinished,
     TurnRecord,
-    TurnRequested,
     TurnStarted,
 )
+from trunkline.contracts.turns.messages import FinishReason, InboxItem, TurnRequested
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline_bus import Bus, BusError, Scope, StoredMessage

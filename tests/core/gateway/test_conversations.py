@@ -8,7 +8,7 @@ import pytest
 
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.tools.messages import StoredResult
-from trunkline.contracts.turns.messages import StatusShown, TextReset, ToolEnded, ToolStarted
+from trunkline.contracts.turns.feed_messages import StatusShown, TextReset, ToolEnded, ToolStarted
 from trunkline.workers.gateway.http.schemas import (
     ConversationDetail,
     ConversationList,

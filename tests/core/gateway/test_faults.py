@@ -14,7 +14,7 @@ import pytest
 from trunkline.config import load_config
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import SendMessage
-from trunkline.contracts.turns.messages import TextDelta
+from trunkline.contracts.turns.feed_messages import TextDelta
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
 from trunkline.home.paths import Home

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from trunkline.contracts.conversations.messages import Message, Usage
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     ApprovalRecorded,
     JournalEntry,
@@ -20,9 +20,9 @@ from trunkline.contracts.turns.messages import (
     ToolFinished,
     TurnFinished,
     TurnRecord,
-    TurnRequested,
     TurnStarted,
 )
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.errors import ErrorCode
 from trunkline.telemetry import semconv
 from trunkline.telemetry.prometheus import Exposition

@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from trunkline.contracts.conversations.messages import Message, ToolCall
-from trunkline.contracts.turns.messages import TextDelta, TextReset, ToolEnded, ToolStarted
+from trunkline.contracts.turns.feed_messages import TextDelta, TextReset, ToolEnded, ToolStarted
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.gateway.http import openai_schemas as shapes
 

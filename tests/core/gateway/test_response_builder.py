@@ -9,16 +9,15 @@ from hypothesis import strategies as st
 
 from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.turns.feed_events import JournalTranslator, provider_tool_events
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     FeedEvent,
-    ModelCallFinished,
-    ProviderToolResult,
     ReasoningDelta,
     TextDelta,
     TextReset,
     ToolStarted,
     TurnEnded,
 )
+from trunkline.contracts.turns.journal_messages import ModelCallFinished, ProviderToolResult
 from trunkline.workers.gateway.http.response_builder import ResponseBuilder
 from trunkline.workers.gateway.http.response_events import OutputTextDelta
 from trunkline.workers.gateway.http.response_schemas import ResponseResource

@@ -12,7 +12,7 @@ import trunkline
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.gateway.access import Identity
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
     ReasoningDelta,
     TextDelta,

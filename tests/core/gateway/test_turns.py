@@ -7,16 +7,9 @@ import pytest
 
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.gateway.messages import SendMessage
-from trunkline.contracts.turns.messages import (
-    ApprovalAsked,
-    ApprovalDecided,
-    ApprovalRecorded,
-    ApprovalRequested,
-    ToolStarted,
-    TurnCancelRequested,
-    TurnParked,
-    TurnSteered,
-)
+from trunkline.contracts.turns.feed_messages import ApprovalRequested, ToolStarted
+from trunkline.contracts.turns.journal_messages import ApprovalAsked, ApprovalRecorded, TurnParked
+from trunkline.contracts.turns.messages import ApprovalDecided, TurnCancelRequested, TurnSteered
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.gateway.http.schemas import Accepted, Error, TurnDetail
 from trunkline_bus import RemoteFault

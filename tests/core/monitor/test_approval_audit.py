@@ -19,17 +19,17 @@ from trunkline.contracts.models.adapter import ModelAdapter
 from trunkline.contracts.streams import APPROVAL_STREAM, AUDIT_STREAM
 from trunkline.contracts.topology import topology
 from trunkline.contracts.turns.context import TurnInfo
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     ApprovalRecorded,
     JournalEntry,
     ModelCallFinished,
     ModelCallPlanned,
     ToolPlanned,
-    TurnRequested,
     TurnResumed,
     TurnStarted,
 )
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.turns.subjects import JOURNAL, TURN_FACT
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel

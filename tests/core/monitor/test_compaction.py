@@ -38,7 +38,8 @@ from trunkline.contracts.gateway.subjects import LOAD_MESSAGES, STORE_MESSAGES
 from trunkline.contracts.memory.files import ReadMemory, WriteMemory
 from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_SEARCH, MEMORY_WRITE
-from trunkline.contracts.turns.messages import JournalEntry, ModelCallFinished, StatusShown, TurnStarted
+from trunkline.contracts.turns.feed_messages import StatusShown
+from trunkline.contracts.turns.journal_messages import JournalEntry, ModelCallFinished, TurnStarted
 from trunkline.contracts.turns.subjects import FEED, JOURNAL
 from trunkline.testing.platform import BLOCK, Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel

@@ -15,7 +15,7 @@ from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
 from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.contracts.tools.tool import SourceContext, SourcedTool, ToolSource
-from trunkline.contracts.turns.messages import ToolEnded
+from trunkline.contracts.turns.feed_messages import ToolEnded
 from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.workers.monitor.tool_selection import (

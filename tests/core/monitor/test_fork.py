@@ -17,7 +17,7 @@ from trunkline.contracts.gateway.messages import ForkTurn, SendMessage
 from trunkline.contracts.models.adapter import ModelAdapter
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.tools.tool import Proceed, ToolInvocation
-from trunkline.contracts.turns.messages import ApprovalRequested
+from trunkline.contracts.turns.feed_messages import ApprovalRequested
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.testing.platform import UNASKED, Platform, TurnAnswer, platform

@@ -19,20 +19,15 @@ from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.tools.tool import Proceed, ToolInvocation
 from trunkline.contracts.topology import topology
 from trunkline.contracts.turns.context import TurnInfo
-from trunkline.contracts.turns.messages import (
-    ApprovalDecided,
+from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,
-    ModelCallPlanned,
     TextDelta,
     ToolEnded,
-    TurnFinished,
-    TurnRecord,
-    TurnRequested,
-    TurnStarted,
-    TurnSteered,
 )
+from trunkline.contracts.turns.journal_messages import ModelCallPlanned, TurnFinished, TurnRecord, TurnStarted
+from trunkline.contracts.turns.messages import ApprovalDecided, TurnRequested, TurnSteered
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.testing.platform import CHANNEL, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel

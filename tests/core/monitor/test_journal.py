@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.contracts.turns.messages import TurnFinished, TurnResumed, TurnStarted
+from trunkline.contracts.turns.journal_messages import TurnFinished, TurnResumed, TurnStarted
 from trunkline.testing.platform import platform
 from trunkline.workers.monitor.journal import Fenced, Journal
 

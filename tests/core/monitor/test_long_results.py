@@ -10,7 +10,7 @@ import trunkline
 from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.gateway.messages import ForkTurn
 from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
-from trunkline.contracts.turns.messages import ToolEnded
+from trunkline.contracts.turns.feed_messages import ToolEnded
 from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel
 

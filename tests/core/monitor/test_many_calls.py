@@ -10,7 +10,8 @@ import trunkline
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
-from trunkline.contracts.turns.messages import ApprovalRequested, ToolEnded, ToolPlanned
+from trunkline.contracts.turns.feed_messages import ApprovalRequested, ToolEnded
+from trunkline.contracts.turns.journal_messages import ToolPlanned
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel

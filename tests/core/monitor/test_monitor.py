@@ -23,16 +23,16 @@ from trunkline.contracts.streams import DEFAULT_PARTITIONS, FACT_STREAM, INBOX_S
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.tools.tool import Proceed, ToolInvocation
 from trunkline.contracts.turns.context import ContextPart, TurnInfo
-from trunkline.contracts.turns.messages import (
-    ApprovalDecided,
+from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
     MessageSteered,
     StatusShown,
     TextDelta,
     ToolEnded,
     ToolStarted,
-    TurnStarted,
 )
+from trunkline.contracts.turns.journal_messages import TurnStarted
+from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.errors import FIXED_SENTENCES

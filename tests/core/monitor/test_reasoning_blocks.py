@@ -10,13 +10,13 @@ from trunkline import ToolCall
 from trunkline.api.model import Call, ModelAdapter, ModelRequest, ReasoningBlock, ReasoningDone, Text
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     JournalEntry,
     ModelCallFinished,
     ToolFinished,
-    TurnRequested,
     TurnStarted,
 )
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 from trunkline.workers.monitor.turn import Turn

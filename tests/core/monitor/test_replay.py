@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 
 from tests.support.commands import run_trunkline
 from trunkline.contracts.conversations.messages import Message
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import FeedItem, TextDelta, TurnEnded
+from trunkline.contracts.turns.journal_messages import (
     CancelRecorded,
-    FeedItem,
     JournalEntry,
     SteerRecorded,
-    TextDelta,
-    TurnEnded,
     TurnFinished,
     TurnResumed,
     TurnStarted,

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 import trunkline
-from trunkline.contracts.conversations.messages import AppendConversation, Message, ToolCall
+from trunkline.contracts.conversations.messages import AppendConversation, ForkedFrom, Message, ToolCall
 from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_APPEND_CONVERSATION, MEMORY_WRITE
 from trunkline.contracts.tools.messages import ToolSchema
-from trunkline.contracts.turns.messages import ApprovalRequested, Fork, ForkedFrom, ToolStarted, TurnRequested
+from trunkline.contracts.turns.feed_messages import ApprovalRequested, ToolStarted
+from trunkline.contracts.turns.messages import Fork, TurnRequested
 from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest
 from trunkline.testing.script import answer as reply

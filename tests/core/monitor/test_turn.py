@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.tools.messages import ToolOutcome, ToolSchema
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
@@ -23,10 +23,10 @@ from trunkline.contracts.turns.messages import (
     ToolPlanned,
     TurnFinished,
     TurnParked,
-    TurnRequested,
     TurnResumed,
     TurnStarted,
 )
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.errors import ErrorCode
 from trunkline.workers.monitor.turn import (
     TRANSITIONS,

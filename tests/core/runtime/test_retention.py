@@ -18,7 +18,8 @@ from trunkline.config import InvalidConfig, load_config
 from trunkline.contracts.retention import MEGABYTE, Retention
 from trunkline.contracts.streams import STREAMS
 from trunkline.contracts.topology import DAY_SECONDS, topology
-from trunkline.contracts.turns.messages import FeedItem, TextDelta, TurnRecord
+from trunkline.contracts.turns.feed_messages import FeedItem, TextDelta
+from trunkline.contracts.turns.journal_messages import TurnRecord
 from trunkline.contracts.turns.subjects import FEED, JOURNAL
 from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
 from trunkline.contracts.workers.subjects import CLAIM_STORE, SPANS

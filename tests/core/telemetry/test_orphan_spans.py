@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from tests.support.processes import ProcessPlatform, process_platform
-from trunkline.contracts.turns.messages import TextDelta
+from trunkline.contracts.turns.feed_messages import TextDelta
 from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import semconv

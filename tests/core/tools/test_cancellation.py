@@ -10,14 +10,14 @@ import pytest
 import trunkline
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.tools.messages import EffectFinished, EffectStarted, ToolOutcome
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     ApprovalRecorded,
     ModelCallFinished,
-    TurnRequested,
     TurnResumed,
     TurnStarted,
 )
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.testing.platform import platform
 from trunkline.workers.monitor import tool_caller
 from trunkline.workers.monitor.tool_caller import ToolCaller, UnattendedToolCaller

@@ -23,7 +23,7 @@ from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.models.adapter import Call, ModelRequest
 from trunkline.contracts.tools.messages import ListTools
 from trunkline.contracts.tools.subjects import LIST_TOOLS
-from trunkline.contracts.turns.messages import ToolEnded
+from trunkline.contracts.turns.feed_messages import ToolEnded
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 

@@ -17,7 +17,7 @@ from trunkline.contracts.gateway.messages import ConversationView, MessageAccept
 from trunkline.contracts.models.abilities_client import ModelAbilities
 from trunkline.contracts.models.listing import AdapterListing
 from trunkline.contracts.turns.context_view import ContextView
-from trunkline.contracts.turns.messages import FeedEvent
+from trunkline.contracts.turns.feed_messages import FeedEvent
 from trunkline.errors import Unavailable
 
 

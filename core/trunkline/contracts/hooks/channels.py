@@ -14,7 +14,7 @@ from trunkline.contracts.hooks.markers import hookspec
 if TYPE_CHECKING:
     from trunkline.contracts.channels.channel import Channel
     from trunkline.contracts.plugins.extensions import PluginSettings
-    from trunkline.contracts.turns.messages import FeedEvent
+    from trunkline.contracts.turns.feed_messages import FeedEvent
 
 
 @hookspec

@@ -8,7 +8,8 @@ from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.files import MemoryFile
-from trunkline.contracts.turns.messages import StatusShown, TurnRequested
+from trunkline.contracts.turns.feed_messages import StatusShown
+from trunkline.contracts.turns.messages import TurnRequested
 
 
 @dataclass(frozen=True, slots=True)

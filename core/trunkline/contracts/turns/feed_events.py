@@ -10,31 +10,34 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
+from trunkline.contracts.approvals.messages import approval_id
 from trunkline.contracts.conversations.messages import ToolCall
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
+    ApprovalRequested,
+    ApprovalSettled,
+    FeedEvent,
+    FeedItem,
+    MessageSteered,
+    ReasoningDelta,
+    TextDelta,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
-    FeedEvent,
-    FeedItem,
     JournalEntry,
-    MessageSteered,
     ModelCallFailed,
     ModelCallFinished,
     ModelCallPlanned,
     ProviderToolResult,
-    ReasoningDelta,
     SteerRecorded,
-    TextDelta,
-    ToolEnded,
     ToolFinished,
-    ToolStarted,
-    TurnEnded,
     TurnFinished,
     TurnRecord,
     TurnStarted,
-    approval_requested,
-    approval_settled,
     denial_text,
 )
 from trunkline.errors import FIXED_SENTENCES
@@ -206,4 +209,34 @@ def _turn_ended(entry: TurnFinished) -> TurnEnded:
         context=entry.context,
         cost=entry.cost,
         answered_by=entry.answered_by,
+    )
+
+
+def approval_requested(turn: str, call: ToolCall, request: ApprovalAsked) -> ApprovalRequested:
+    """Return the event that shows an approval to people."""
+    return ApprovalRequested(
+        call=call,
+        call_hash=request.call_hash,
+        question=request.question,
+        id=_id_of(turn, request),
+        asked_at=request.asked_at,
+        expires_at=request.expires_at,
+        detail=request.detail,
+    )
+
+
+def _id_of(turn: str, request: ApprovalAsked) -> str | UnsetType:
+    at = request.asked_at
+    return at if isinstance(at, UnsetType) else approval_id(turn, request.call_id, at)
+
+
+def approval_settled(turn: str, recorded: ApprovalRecorded, request: ApprovalAsked | None) -> ApprovalSettled:
+    """Return the event that shows the decision about an approval to people."""
+    return ApprovalSettled(
+        call_id=recorded.call_id,
+        allow=recorded.allow,
+        by=recorded.by,
+        scope=recorded.scope,
+        answer=recorded.answer,
+        id=UNSET if request is None else _id_of(turn, request),
     )

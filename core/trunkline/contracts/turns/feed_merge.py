@@ -21,7 +21,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from trunkline.contracts.turns.feed_events import JOURNAL_EPOCH
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,

@@ -14,7 +14,8 @@ import anyio
 
 from trunkline.contracts.turns.feed_events import JOURNAL_EPOCH, feed_items_from_journal, is_finished
 from trunkline.contracts.turns.feed_merge import Chain, FeedMerge, parse_position
-from trunkline.contracts.turns.messages import FeedEvent, FeedItem, InboxItem, TurnSteered
+from trunkline.contracts.turns.feed_messages import FeedEvent, FeedItem
+from trunkline.contracts.turns.messages import InboxItem, TurnSteered
 from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.errors import FIXED_SENTENCES, ErrorCode

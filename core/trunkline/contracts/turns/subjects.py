@@ -3,7 +3,9 @@
 from trunkline.contracts.streams import EFFECT_STREAM, FACT_STREAM, FEED_STREAM, INBOX_STREAM, JOURNAL_STREAM
 from trunkline.contracts.tools.messages import EffectRecord
 from trunkline.contracts.turns.context_view import ContextView, GetContext
-from trunkline.contracts.turns.messages import FeedItem, InboxItem, TurnFact, TurnRecord
+from trunkline.contracts.turns.feed_messages import FeedItem
+from trunkline.contracts.turns.journal_messages import TurnRecord
+from trunkline.contracts.turns.messages import InboxItem, TurnFact
 from trunkline_bus import Endpoint, Subject, Topic
 
 INBOX: Topic[InboxItem] = Topic(

@@ -20,7 +20,7 @@ from trunkline._util.text import printable
 from trunkline.contracts.channels.channel import Channel, Gateway, TurnStream
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.contracts.tools.messages import StoredResult
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,

@@ -22,12 +22,8 @@ from trunkline.contracts.approvals.messages import (
 from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.streams import DEADLINE_CONSUMER
-from trunkline.contracts.turns.messages import (
-    ApprovalAsked,
-    ApprovalDecided,
-    CancelRecorded,
-    withdrawal_reason,
-)
+from trunkline.contracts.turns.journal_messages import ApprovalAsked, CancelRecorded, withdrawal_reason
+from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField, refusal

@@ -7,13 +7,8 @@ from msgspec.structs import replace
 
 from trunkline.contracts.conversations.messages import ForkedFrom
 from trunkline.contracts.gateway.messages import ForkTurn
-from trunkline.contracts.turns.messages import (
-    Fork,
-    ModelCallPlanned,
-    TurnFinished,
-    TurnRequested,
-    TurnStarted,
-)
+from trunkline.contracts.turns.journal_messages import ModelCallPlanned, TurnFinished, TurnStarted
+from trunkline.contracts.turns.messages import Fork, TurnRequested
 from trunkline.errors import ErrorCode
 from trunkline.policy.turn_permissions import initial_permissions, remaining_permissions
 from trunkline.workers.gateway.errors import InvalidField, refusal

@@ -20,7 +20,8 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_WRITE_MANY,
 )
 from trunkline.contracts.policies.messages import Conditions, Policy
-from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalDecided
+from trunkline.contracts.turns.journal_messages import ApprovalAsked
+from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.turn_lookup import TurnState

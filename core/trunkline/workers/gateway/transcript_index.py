@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from trunkline.contracts.conversations.messages import ForkedFrom, Message
 from trunkline.contracts.gateway.messages import ClientRequest, TranscriptHead
 from trunkline.contracts.gateway.subjects import REQUEST_BUCKET, TRANSCRIPT_BUCKET
-from trunkline.contracts.turns.messages import ModelCallPlanned
+from trunkline.contracts.turns.journal_messages import ModelCallPlanned
 from trunkline.workers.gateway.ids import turn_id
 from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import Bus, BusError, SequenceConflict, new_id

@@ -11,9 +11,8 @@ from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.gateway.messages import TurnView
 from trunkline.contracts.streams import INBOX_STREAM
 from trunkline.contracts.turns.feed_events import is_finished
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
-    ApprovalDecided,
     ApprovalRecorded,
     CancelRecorded,
     JournalEntry,
@@ -22,10 +21,9 @@ from trunkline.contracts.turns.messages import (
     TurnFinished,
     TurnParked,
     TurnRecord,
-    TurnRequested,
     TurnStarted,
-    TurnSteered,
 )
+from trunkline.contracts.turns.messages import ApprovalDecided, TurnRequested, TurnSteered
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.workers.gateway.ids import is_id
 from trunkline_bus import Bus, DecodeError, Scope

@@ -29,15 +29,15 @@ from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE, APPRO
 from trunkline.contracts.audit.messages import AuditDecision, AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.conversations.messages import utc_now
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
     JournalEntry,
     TurnFinished,
-    TurnRequested,
     withdrawal_reason,
 )
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.workers.monitor.steps import ToolAction
 from trunkline.workers.monitor.turn import Phase, Turn
 from trunkline_bus import Bus, BusError, Scope, SequenceConflict, key_of

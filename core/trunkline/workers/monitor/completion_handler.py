@@ -13,7 +13,8 @@ from trunkline.contracts.blocks.model_choice import VISION
 from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.models.messages import NO_VISION_MODEL, OVER_BUDGET, Complete, Completion
 from trunkline.contracts.models.prices import Rate
-from trunkline.contracts.turns.messages import FeedEvent, ModelCallFailed, ModelCallFinished
+from trunkline.contracts.turns.feed_messages import FeedEvent
+from trunkline.contracts.turns.journal_messages import ModelCallFailed, ModelCallFinished
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.block_profile import BlockProfile

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from trunkline._util.untrusted_text import DATA_NOTE, OWNER_NOTE, wrap_context
 from trunkline.contracts.turns.context import ContextPart
-from trunkline.contracts.turns.messages import RecordedPart
+from trunkline.contracts.turns.journal_messages import RecordedPart
 
 BYTES_PER_TOKEN = 4
 """The documented estimate of UTF-8 bytes per token. It is close for English and too low for most other

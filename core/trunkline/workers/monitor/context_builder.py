@@ -19,7 +19,9 @@ from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
 from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
 from trunkline.contracts.turns.context import ContextGap, ContextPart, ContextSource, TurnInfo
-from trunkline.contracts.turns.messages import RecordedPart, StatusShown, TurnRequested
+from trunkline.contracts.turns.feed_messages import StatusShown
+from trunkline.contracts.turns.journal_messages import RecordedPart
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.policy import ActorPermissions
 from trunkline.policy.turn_permissions import initial_permissions
 from trunkline.runtime.context_window import ContextWindows

@@ -17,7 +17,7 @@ from trunkline.contracts.models.token_estimate import (
     estimate_text_tokens,
 )
 from trunkline.contracts.turns.context_view import SentPart, SentPartKind
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     JournalEntry,
     ModelCallFailed,
     ModelCallFinished,

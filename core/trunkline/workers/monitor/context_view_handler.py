@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from trunkline.contracts.conversations.messages import LoadConversation, Message
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
 from trunkline.contracts.turns.context_view import ContextView, GetContext
-from trunkline.contracts.turns.messages import JournalEntry, TurnRequested
+from trunkline.contracts.turns.journal_messages import JournalEntry
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.errors import ErrorCode
 from trunkline.workers.monitor.context_builder import ContextBuilder

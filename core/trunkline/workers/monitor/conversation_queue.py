@@ -11,15 +11,12 @@ from bisect import insort
 import anyio
 
 from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.turns.journal_messages import JournalEntry, TurnFinished, TurnRecord, TurnStarted
 from trunkline.contracts.turns.messages import (
     ApprovalDecided,
     InboxItem,
-    JournalEntry,
     TurnCancelRequested,
-    TurnFinished,
-    TurnRecord,
     TurnRequested,
-    TurnStarted,
     TurnSteered,
 )
 from trunkline.errors import TRANSIENT_CODES

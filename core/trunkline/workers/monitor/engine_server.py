@@ -25,15 +25,9 @@ from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.conversations.orphan_results import ORPHAN_RESULT_TEXT, first_orphan_result
 from trunkline.contracts.gateway.access import OWNER, Identity
 from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
-from trunkline.contracts.turns.messages import (
-    FeedEvent,
-    TextDelta,
-    ToolEnded,
-    ToolStarted,
-    TurnEnded,
-    TurnRequested,
-    TurnStarted,
-)
+from trunkline.contracts.turns.feed_messages import FeedEvent, TextDelta, ToolEnded, ToolStarted, TurnEnded
+from trunkline.contracts.turns.journal_messages import TurnStarted
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError, TrunklineError
 from trunkline.policy import ActorPermissions
 from trunkline.runtime.http.auth import HttpAuth

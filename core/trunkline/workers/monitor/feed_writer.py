@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import cancel_shielded_checkpoint
 
 from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
-from trunkline.contracts.turns.messages import FeedEvent, FeedItem, ReasoningDelta, TextDelta, TextReset
+from trunkline.contracts.turns.feed_messages import FeedEvent, FeedItem, ReasoningDelta, TextDelta, TextReset
 from trunkline.contracts.turns.subjects import FEED
 from trunkline.workers.monitor.turn import Turn
 from trunkline_bus import Bus, BusError, Scope

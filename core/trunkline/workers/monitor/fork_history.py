@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from trunkline.contracts.conversations.messages import LoadConversation, Message
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
-from trunkline.contracts.turns.messages import Fork, JournalEntry, ModelCallPlanned, TurnRequested
+from trunkline.contracts.turns.journal_messages import JournalEntry, ModelCallPlanned
+from trunkline.contracts.turns.messages import Fork, TurnRequested
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.workers.monitor.turn import Turn
 from trunkline.workers.monitor.turn_messages import new_messages

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 import anyio
 import msgspec
 
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     JournalEntry,
     TurnFinished,
     TurnParked,
     TurnRecord,
-    TurnRequested,
     TurnStarted,
 )
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline_bus import Bus, DecodeError, Payload, Scope, SequenceConflict, StoredMessage, Topic
 

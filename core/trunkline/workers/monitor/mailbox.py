@@ -6,14 +6,16 @@ from collections.abc import Callable
 import msgspec
 
 from trunkline.contracts.conversations.messages import utc_now
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
-    ApprovalDecided,
     ApprovalRecorded,
     CancelRecorded,
-    InboxItem,
     JournalEntry,
     SteerRecorded,
+)
+from trunkline.contracts.turns.messages import (
+    ApprovalDecided,
+    InboxItem,
     TurnCancelRequested,
     TurnRequested,
     TurnSteered,

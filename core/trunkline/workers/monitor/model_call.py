@@ -28,13 +28,9 @@ from trunkline.contracts.models.adapter import (
 )
 from trunkline.contracts.models.prices import PriceTable
 from trunkline.contracts.turns.feed_events import provider_tool_events
-from trunkline.contracts.turns.messages import (
-    FinishReason,
-    ModelCallFailed,
-    ModelCallFinished,
-    ProviderToolResult,
-    StatusShown,
-)
+from trunkline.contracts.turns.feed_messages import StatusShown
+from trunkline.contracts.turns.journal_messages import ModelCallFailed, ModelCallFinished, ProviderToolResult
+from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.feed_writer import TextStream

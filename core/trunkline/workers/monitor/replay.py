@@ -12,20 +12,22 @@ import msgspec
 
 from trunkline.contracts.turns.feed_events import feed_items_from_journal
 from trunkline.contracts.turns.feed_merge import FeedMerge
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     COMPACTION_STATUS,
     NOT_STORED,
     FeedEvent,
     FeedItem,
-    JournalEntry,
     MessageSteered,
-    ModelCallPlanned,
     StatusShown,
     TextDelta,
     TextReset,
     ToolEnded,
-    ToolPlanned,
     TurnEnded,
+)
+from trunkline.contracts.turns.journal_messages import (
+    JournalEntry,
+    ModelCallPlanned,
+    ToolPlanned,
     TurnFinished,
     TurnParked,
     TurnRecord,

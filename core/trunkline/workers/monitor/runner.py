@@ -24,8 +24,8 @@ from trunkline.contracts.models.constraints import ToolChoice
 from trunkline.contracts.models.token_estimate import estimate_tokens, estimate_tool_tokens
 from trunkline.contracts.tools.messages import ToolOutcome, ToolSchema
 from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
-from trunkline.contracts.turns.messages import (
-    NOT_STORED,
+from trunkline.contracts.turns.feed_messages import NOT_STORED
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     CancelRecorded,
     JournalEntry,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from trunkline.contracts.conversations.messages import Message, ReasoningBlock, ToolCall
 from trunkline.contracts.tools.messages import QuestionAnswer, ToolOutcome
-from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalRecorded, ProviderToolResult
+from trunkline.contracts.turns.journal_messages import ApprovalAsked, ApprovalRecorded, ProviderToolResult
 
 
 @dataclass(slots=True)

@@ -19,7 +19,8 @@ from trunkline._util.result_format import format_result
 from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
-from trunkline.contracts.turns.messages import ModelCallFinished, TurnRequested
+from trunkline.contracts.turns.journal_messages import ModelCallFinished
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.workers.monitor.model_call import json_safe_call
 from trunkline.workers.monitor.steps import Step
 from trunkline_bus import key_of

@@ -20,11 +20,10 @@ from itertools import islice
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.tools.messages import QuestionAnswer, ToolOutcome
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
-    FinishReason,
     JournalEntry,
     ModelCallFailed,
     ModelCallFinished,
@@ -34,11 +33,11 @@ from trunkline.contracts.turns.messages import (
     ToolPlanned,
     TurnFinished,
     TurnParked,
-    TurnRequested,
     TurnResumed,
     TurnStarted,
     denial_text,
 )
+from trunkline.contracts.turns.messages import FinishReason, TurnRequested
 from trunkline.errors import ErrorCode
 from trunkline.policy import ActorPermissions
 from trunkline.policy.turn_permissions import initial_permissions, narrowed_by_steering

@@ -10,7 +10,8 @@ from trunkline.contracts.memory.paths import root_path
 from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.models.token_estimate import estimate_input_tokens
 from trunkline.contracts.turns.compaction import CompactionCause
-from trunkline.contracts.turns.messages import COMPACTION_STATUS, FeedEvent, StatusShown, TurnRequested
+from trunkline.contracts.turns.feed_messages import COMPACTION_STATUS, FeedEvent, StatusShown
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.errors import ModelError, ToolError
 from trunkline.policy import ActorPermissions
 from trunkline.workers.monitor.compaction_service import CompactionRequest, CompactionService

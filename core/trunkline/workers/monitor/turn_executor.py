@@ -5,7 +5,8 @@ import logging
 from opentelemetry import trace
 
 from trunkline.contracts.turns.feed_events import JournalTranslator
-from trunkline.contracts.turns.messages import JournalEntry, TurnFinished, TurnRequested
+from trunkline.contracts.turns.journal_messages import JournalEntry, TurnFinished
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.errors import ErrorCode
 from trunkline.workers.monitor.approval_publisher import ApprovalPublisher
 from trunkline.workers.monitor.claimed_item import ClaimedItem

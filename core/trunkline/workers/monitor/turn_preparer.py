@@ -6,16 +6,9 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from trunkline.contracts.conversations.summary_record import SummaryRecord
-from trunkline.contracts.turns.messages import (
-    COMPACTION_STATUS,
-    JournalEntry,
-    StatusShown,
-    TextDelta,
-    TextReset,
-    TurnRequested,
-    TurnResumed,
-    TurnStarted,
-)
+from trunkline.contracts.turns.feed_messages import COMPACTION_STATUS, StatusShown, TextDelta, TextReset
+from trunkline.contracts.turns.journal_messages import JournalEntry, TurnResumed, TurnStarted
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.turns.subjects import FEED
 from trunkline.errors import ModelError
 from trunkline.plugins import Plugins

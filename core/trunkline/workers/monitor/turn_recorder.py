@@ -8,16 +8,14 @@ from msgspec.structs import replace
 from opentelemetry.metrics import get_meter
 
 from trunkline.contracts.conversations.messages import utc_now
-from trunkline.contracts.turns.messages import (
-    FinishReason,
+from trunkline.contracts.turns.journal_messages import (
     JournalEntry,
-    TurnFact,
     TurnFinished,
     TurnParked,
     TurnRecord,
-    TurnRequested,
     TurnStarted,
 )
+from trunkline.contracts.turns.messages import FinishReason, TurnFact, TurnRequested
 from trunkline.contracts.turns.subjects import TURN_FACT
 from trunkline.telemetry.instruments import Instruments
 from trunkline.telemetry.turn_metrics import TurnMetrics

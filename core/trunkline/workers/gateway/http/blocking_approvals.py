@@ -13,8 +13,10 @@ import anyio
 
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.turns.feed_events import approval_requested
+from trunkline.contracts.turns.feed_messages import ApprovalRequested
 from trunkline.contracts.turns.feed_reader import FeedReader
-from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalRequested, approval_requested
+from trunkline.contracts.turns.journal_messages import ApprovalAsked
 from trunkline.workers.gateway.http.app_state import AppState
 from trunkline.workers.gateway.queue_head import QueueHead, QueueHeadCache
 from trunkline.workers.gateway.turn_lookup import TurnState

@@ -9,8 +9,7 @@ from starlette.requests import Request
 
 from trunkline.contracts.approvals.messages import ApprovalScope
 from trunkline.contracts.conversations.messages import Usage
-from trunkline.contracts.turns.feed_reader import FeedReader
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,
@@ -21,6 +20,7 @@ from trunkline.contracts.turns.messages import (
     ToolStarted,
     TurnEnded,
 )
+from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.http.app_state import is_owner
 from trunkline.workers.gateway.http.blocking_approvals import BlockingApproval, approval_text

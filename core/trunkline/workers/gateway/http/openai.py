@@ -17,15 +17,15 @@ from starlette.types import ASGIApp
 from trunkline.contracts.blocks.messages import Block
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.feed_reader import FeedReader
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
-    FinishReason,
     TextDelta,
     TextReset,
     ToolStarted,
     TurnEnded,
 )
+from trunkline.contracts.turns.feed_reader import FeedReader
+from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.blocks import BlockService
 from trunkline.workers.gateway.errors import refusal

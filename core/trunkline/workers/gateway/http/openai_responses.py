@@ -13,8 +13,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from trunkline.contracts.gateway.messages import CancelTurn
+from trunkline.contracts.turns.feed_messages import ApprovalRequested, TurnEnded
 from trunkline.contracts.turns.feed_reader import FeedReader
-from trunkline.contracts.turns.messages import ApprovalRequested, TurnEnded
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import AppState, app_state_of, is_owner, sender_of, services_of
 from trunkline.workers.gateway.http.blocking_approvals import (

@@ -13,16 +13,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from trunkline.contracts.conversations.messages import Usage
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
     FeedEvent,
-    FinishReason,
     ReasoningDelta,
     TextDelta,
     TextReset,
     ToolStarted,
     TurnEnded,
 )
+from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.http.blocking_approvals import approval_text

@@ -6,8 +6,8 @@ from contextlib import aclosing
 
 from starlette.requests import HTTPConnection
 
+from trunkline.contracts.turns.feed_messages import ApprovalRequested, FeedEvent, TurnEnded
 from trunkline.contracts.turns.feed_reader import FeedReader
-from trunkline.contracts.turns.messages import ApprovalRequested, FeedEvent, TurnEnded
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.blocking_approvals import BlockingApproval, approval_text
 from trunkline.workers.gateway.http.openai_schemas import error_object

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.conversations.orphan_results import ORPHAN_RESULT_TEXT, first_orphan_result
-from trunkline.contracts.turns.messages import ModelCallFinished
+from trunkline.contracts.turns.journal_messages import ModelCallFinished
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
 

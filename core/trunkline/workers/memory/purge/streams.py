@@ -32,7 +32,7 @@ from trunkline.contracts.streams import (
 )
 from trunkline.contracts.tools.subjects import RESULT_STORE
 from trunkline.contracts.topology import topology
-from trunkline.contracts.turns.messages import (
+from trunkline.contracts.turns.journal_messages import (
     JournalEntry,
     ToolPlanned,
     TurnFinished,

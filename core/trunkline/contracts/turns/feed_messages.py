@@ -1,0 +1,168 @@
+"""The feed events of a turn. The feed is what clients display; it can be rebuilt from the journal."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from trunkline.contracts.approvals.messages import ApprovalDetail, ApprovalScope
+from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.tools.messages import StoredResult
+from trunkline.contracts.turns.messages import FinishReason
+from trunkline.errors import ErrorCode
+from trunkline_bus import Payload
+
+
+class StatusShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn.status"):
+    """A status of the agent under ``name``, such as ``hud``: ``data`` is for programs, ``text`` for people.
+
+    A status belongs to the turn and to no message. It is displayed and never stored with the conversation.
+    """
+
+    name: str
+    data: dict[str, Any] = {}
+    text: str = ""
+
+
+NOT_STORED = StatusShown(
+    name="storage",
+    data={"stored": False},
+    text="The answer is not stored yet: memory cannot be written now. It is kept, and stored as soon as memory can be.",
+)
+"""The status shown if an answer is complete and memory cannot store it yet. The journal does not record this status,
+because it describes the present.
+"""
+
+
+COMPACTION_STATUS = "compaction"
+"""The name of the status that says that a conversation is or was compacted."""
+
+
+class TextDelta(msgspec.Struct, frozen=True, kw_only=True, tag="text.delta"):
+    """Text of step ``step``, starting at character ``offset`` of the step's text. An ``offset`` below the length
+    already received repeats text that the reader has.
+    """
+
+    step: int
+    offset: int
+    text: str
+
+
+class ReasoningDelta(msgspec.Struct, frozen=True, kw_only=True, tag="reasoning.delta"):
+    """Reasoning that the provider discloses, starting at character ``offset`` of the step's reasoning."""
+
+    step: int
+    offset: int
+    text: str
+
+
+class TextReset(msgspec.Struct, frozen=True, kw_only=True, tag="text.reset"):
+    """Discard the text and reasoning of this step, because its model call is repeated."""
+
+    step: int
+
+
+class ToolStarted(msgspec.Struct, frozen=True, kw_only=True, tag="tool.started"):
+    """A tool call of the model. ``client`` is true if the client must run the call."""
+
+    step: int
+    call: ToolCall
+    client: bool = False
+
+
+class ToolEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool.ended"):
+    """The result of a tool call, as the model receives it. ``error_kind`` is the kind of error
+    (``TOOL_ERROR_KINDS``). ``stored`` is set if ``output`` is shortened and the complete result is stored.
+    """
+
+    step: int
+    call_id: str
+    name: str
+    output: str = ""
+    error: bool = False
+    error_kind: str = ""
+    stored: StoredResult | msgspec.UnsetType = msgspec.UNSET
+
+
+class ApprovalRequested(msgspec.Struct, frozen=True, kw_only=True, tag="approval.requested"):
+    """A person must decide about a call by ``expires_at``. ``id`` names the approval in lists and commands.
+    ``detail`` is the preview of the call. ``id`` and ``detail`` are unset in items of an earlier version.
+    """
+
+    call: ToolCall
+    call_hash: str
+    question: str
+    id: str | msgspec.UnsetType = msgspec.UNSET
+    asked_at: datetime | msgspec.UnsetType = msgspec.UNSET
+    expires_at: datetime | msgspec.UnsetType = msgspec.UNSET
+    detail: ApprovalDetail | msgspec.UnsetType = msgspec.UNSET
+
+
+class ApprovalSettled(msgspec.Struct, frozen=True, kw_only=True, tag="approval.settled"):
+    """A decision about a call. ``by`` names the decider; ``deadline`` means that no decision was made in time.
+    ``scope`` is unset if the decision holds for this call only. ``answer`` is unset if the decision is no answer to a
+    question. ``id`` is the approval's id, unset in items of an earlier version.
+    """
+
+    call_id: str
+    allow: bool
+    by: str
+    scope: ApprovalScope | msgspec.UnsetType = msgspec.UNSET
+    answer: str | msgspec.UnsetType = msgspec.UNSET
+    id: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class MessageSteered(msgspec.Struct, frozen=True, kw_only=True, tag="turn.steered"):
+    """A message was added to the running turn."""
+
+    message: Message
+
+
+class TurnEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn.ended"):
+    """The turn ended and is stored. If ``code`` is set the turn failed: ``sentence`` is the fixed text of that code,
+    and ``detail`` is the cause for the owner, without secrets and addresses. ``context`` is the number of input
+    tokens of the last model call, 0 if the provider does not count them. ``cost`` is in millionths of a US dollar;
+    None if a model has no price. ``answered_by`` is the model that answered last (``adapter/model``), "" if none did.
+    """
+
+    reason: FinishReason
+    message_id: str | None = None
+    usage: Usage = Usage()
+    code: ErrorCode | None = None
+    sentence: str | None = None
+    detail: str = ""
+    context: int = 0
+    cost: int | None = None
+    answered_by: str = ""
+
+
+FeedEvent = (
+    TextDelta
+    | ReasoningDelta
+    | TextReset
+    | ToolStarted
+    | ToolEnded
+    | ApprovalRequested
+    | ApprovalSettled
+    | MessageSteered
+    | StatusShown
+    | TurnEnded
+)
+
+
+class FeedItem(Payload, frozen=True, kw_only=True, tag="feed.item.v1"):
+    """An event at position ``index`` of ``epoch``. Within an epoch the indexes count up from 0 without gaps.
+
+    A new epoch repeats the finished steps in full from offset 0. A reader that trims what it has shown therefore
+    misses nothing and repeats nothing, however many items the previous owner sent.
+
+    ``number`` is the event's position, from 0, among the events recorded in the turn's journal, not counting text. It
+    is the same in every epoch, so it identifies what a reader has been shown even if the feed lost the item. It is
+    unset for text, for events shown before they are recorded, and for the end of the turn.
+    """
+
+    turn: str
+    epoch: int
+    index: int
+    event: FeedEvent
+    number: int | msgspec.UnsetType = msgspec.UNSET
