@@ -23,7 +23,7 @@ STREAMS = (
 BUCKETS = (
     "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits", "KV_key-pools",
     "KV_redaction", "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
-    "OBJ_audio",
+    "OBJ_audio", "KV_tokens",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -58,6 +58,7 @@ COMMANDS = (
 )  # fmt: skip
 COST_RECORDS = ("trunkline.journal.request.monitor.one", "trunkline.evt.cost.2026-11-27.one")
 BUDGET_EVENT, COUNTER = "trunkline.evt.budget.one", "trunkline.count.spent.2026-11-27.total"
+TOKENS_CHANGED = "trunkline.evt.auth.tokens.changed"
 SAYINGS = (
     "trunkline.turn.inbox.conv", "trunkline.turn.moved.conv", "trunkline.turn.part.0.conv",
     "trunkline.journal.turn.conv.turn",
@@ -65,7 +66,7 @@ SAYINGS = (
     "trunkline.evt.memory.files.changed", "trunkline.ctl.tools.call.cancel", "trunkline.x.plugin.thing",
     "trunkline.dead.bus.reason", "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
     "trunkline.turn.due.one.end", "trunkline.evt.audit.main.noted", "trunkline.ctl.panic",
-    "trunkline.ctl.panic.stopped", *COST_RECORDS, BUDGET_EVENT, COUNTER,
+    "trunkline.ctl.panic.stopped", *COST_RECORDS, BUDGET_EVENT, COUNTER, TOKENS_CHANGED,
     *(f"trunkline.ctl.delegated.{whose}.call.cancel" for whose in DELEGATIONS),
 )  # fmt: skip
 PARTS = tuple(f"part-{part}" for part in range(8))
@@ -106,7 +107,7 @@ def published() -> Iterator[str]:
     yield from (*COMMANDS, *SAYINGS, *SERVICE, *api())
     yield from ("$KV.pulse.key", "$KV.evil.key", "$O.exports.C.key", "$O.exports.M.key", "$O.evil.C.key")
     yield from ("$KV.quotas.key", "$KV.transcripts.key", "$KV.requests.key", "$KV.circuits.key")
-    yield from ("$KV.key-pools.key", "$KV.redaction.key")
+    yield from ("$KV.key-pools.key", "$KV.redaction.key", "$KV.tokens.key")
     yield from ("$O.imports.C.key", "$O.imports.M.key", "$O.results.C.key", "$O.results.M.key")
     yield from ("$O.files.C.key", "$O.files.M.key", "$KV.deleted-responses.key")
     yield from ("$O.audio.C.key", "$O.audio.M.key")
@@ -221,8 +222,9 @@ PUBLISH: dict[str, set[str]] = {
         *memory("history", "attachments-store"), *FILES, *BRINGS, *MODELS, "trunkline.cmd.model.complete",
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *looks("AUDIT"), *DEADLINES,
-        *reads("KV_workers", "KV_pulse"), *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor"), *SIZES,
-        *HEARS,
+        *reads("KV_workers", "KV_pulse", "KV_tokens"), "$KV.tokens.key", *TRANSCRIPTS,
+        *inboxes("channel-mail", "operator", "monitor"), *SIZES,
+        *HEARS, TOKENS_CHANGED,
     },
     "monitor": {
         "trunkline.cmd.model.complete",
@@ -236,7 +238,7 @@ PUBLISH: dict[str, set[str]] = {
         "$KV.pulse.key", "$KV.circuits.key", "$KV.key-pools.key", "$KV.redaction.key",
         "$JS.API.STREAM.INFO.INBOX", "trunkline.ctl.panic.stopped",
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
-        *reads("KV_workers", "KV_circuits", "KV_key-pools", "KV_redaction"), *CLAIMS,
+        *reads("KV_workers", "KV_circuits", "KV_key-pools", "KV_redaction", "KV_tokens"), *CLAIMS,
         *inboxes("gateway", "tools", "operator", "channel-mail"),
         "trunkline.evt.audit.main.noted", *looks("AUDIT"),  # how a call ended that no tools worker had
         *COST_RECORDS, BUDGET_EVENT, COUNTER, *reads("REQUESTS", "COSTS", "COUNTERS"),
@@ -300,11 +302,11 @@ SUBSCRIBE: dict[str, set[str]] = {
     "gateway": {
         *(one for one in COMMANDS if one.startswith(("trunkline.cmd.gateway.", "trunkline.cmd.conversation."))),
         "trunkline.cmd.gateway.*.send", "trunkline.feed.turn.conv.turn", "trunkline.evt.memory.files.changed", *SERVICE,
-        "trunkline.evt.approval.one",
+        "trunkline.evt.approval.one", TOKENS_CHANGED,
     },
     "monitor": {
         "trunkline.cmd.model.complete", *MODELS, *ABILITIES, "trunkline.evt.memory.files.changed",
-        "trunkline.ctl.panic", *SERVED,
+        "trunkline.ctl.panic", TOKENS_CHANGED, *SERVED,
     },
     "tools": {
         "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.journal.effect.call",

@@ -90,13 +90,14 @@ GATEWAY = Role(
         *_memory_calls("gateway"), s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS, s.COMPLETE, s.END_TASKS, *s.ABILITIES,
         s.TURN_CONTEXT,
     ),
-    publishes=(s.INBOX, s.APPROVAL, s.AUDIT),
-    subscribes=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
+    publishes=(s.INBOX, s.APPROVAL, s.AUDIT, s.TOKENS_CHANGED),
+    subscribes=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED, s.TOKENS_CHANGED),
     reads_streams=CHANNEL_READER,
     pulls=(s.DEADLINE_CONSUMER,),
-    writes_buckets=(s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET),
+    writes_buckets=(s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET, s.TOKEN_BUCKET),
     reads_buckets=(
         s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET,
+        s.TOKEN_BUCKET,
     ),
     puts_objects=(s.FILE_STORE, s.IMPORT_STORE, s.AUDIO_STORE),
     takes_objects=(s.FILE_STORE,),
@@ -115,7 +116,7 @@ MONITOR = Role(
         s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.AUDIT, s.PANIC_STOPPED,
         *MODEL_RECORDS,
     ),
-    subscribes=(s.MEMORY_CHANGED, s.PANIC),
+    subscribes=(s.MEMORY_CHANGED, s.PANIC, s.TOKENS_CHANGED),
     counts=(s.BUDGET_COUNTER,),
     reads_streams=(
         s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM,
@@ -125,7 +126,10 @@ MONITOR = Role(
     pulls=(s.ALL_PARTITIONS_CONSUMER, s.LEARNER_CONSUMER, s.COMPACTION_CONSUMER),
     reads_info=(s.INBOX_STREAM,),
     writes_buckets=(s.PULSE_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET, s.REDACTION_BUCKET),
-    reads_buckets=(s.WORKER_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET, s.REDACTION_BUCKET),
+    reads_buckets=(
+        s.WORKER_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET, s.REDACTION_BUCKET,
+        s.TOKEN_BUCKET,  # the agent loop's port accepts access tokens
+    ),
     puts_objects=(s.AUDIO_STORE,),
     takes_objects=(s.AUDIO_STORE,),
 )  # fmt: skip

@@ -9,6 +9,7 @@ durable inbox), ``journal``, ``feed``, ``evt`` (facts), ``count`` (counters), ``
 
 from trunkline.contracts.approvals.subjects import *
 from trunkline.contracts.audit.subjects import *
+from trunkline.contracts.auth.subjects import *
 from trunkline.contracts.channels.subjects import *
 from trunkline.contracts.costs.subjects import *
 from trunkline.contracts.gateway.subjects import *

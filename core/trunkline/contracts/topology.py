@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from trunkline.contracts.auth.subjects import TOKEN_BUCKET
 from trunkline.contracts.gateway.messages import DeletedResponse
 from trunkline.contracts.gateway.subjects import (
     DELETED_RESPONSE_BUCKET,
@@ -73,6 +74,7 @@ BUCKETS = (
     CIRCUIT_BUCKET,
     KEY_POOL_BUCKET,
     REDACTION_BUCKET,
+    TOKEN_BUCKET,
 )
 
 

@@ -1,6 +1,7 @@
 """The home folder: the paths of everything that belongs to one installation, and their creation. No contents.
 ::
-    trunkline.toml  form.json  memory/  workspaces/<block>/  cache/  bus/  run/  tasks/<block>/  token  logs/
+    trunkline.toml  form.json  memory/  workspaces/<block>/  cache/  bus/  run/  tasks/<block>/  token  token-key
+    logs/
 """
 
 import errno
@@ -66,6 +67,11 @@ class Home:
     def token_file(self) -> Path:
         """The file of the bearer token. Only its owner can read it."""
         return self.path / "token"
+
+    @property
+    def token_key(self) -> Path:
+        """The file of the key with which access tokens are hashed. Only its owner can read it."""
+        return self.path / "token-key"
 
     @property
     def remotes(self) -> Path:

@@ -16,10 +16,11 @@ BLOCK_SUBJECT = re.compile(f"block:{BLOCK_NAME}")
 
 KNOWN_ACTIONS = (
     "*", "read", "write", "write:make", "write:plan", "write:note", "send", "exec", "exec:run", "exec:look", "network",
+    "chat", "approve", "operate",
 )  # fmt: skip
 """All actions, including refined ones."""
 
-RESOURCE_PREFIXES = ("tool:", "memory:/", "external:")
+RESOURCE_PREFIXES = ("tool:", "memory:/", "external:", "block:")
 """The prefixes of resources without a fixed list."""
 
 FIXED_RESOURCES = ("files:block", "files:workspace", "files:system", "system:network", "system:host-network")

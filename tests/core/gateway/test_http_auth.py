@@ -18,7 +18,8 @@ from trunkline.config import InvalidConfig, load_config
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.errors import StorageError, TrunklineError
-from trunkline.runtime.http.auth import HttpAuth, load_token
+from trunkline.home.secret_file import load_secret
+from trunkline.runtime.http.auth import HttpAuth
 from trunkline.testing.platform import platform
 from trunkline.workers.gateway.http.schemas import Error
 
@@ -112,7 +113,7 @@ def test_a_token_that_is_too_short_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("")
     with pytest.raises(StorageError, match="shorter than"):
-        load_token(file)
+        load_secret(file)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from trunkline.contracts.memory.store import MemoryStore
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import ConfigError
 from trunkline.home.restore_transaction import was_interrupted
-from trunkline.runtime.http.auth import SHORTEST
+from trunkline.home.secret_file import SHORTEST
 from trunkline.runtime.remotes.registry import RemoteRegistry
 from trunkline.workers.memory.store_selection import choose_store, index_provider
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.messages import SendMessage
 
 
@@ -18,15 +19,41 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     ``permissions`` bound what the tool calls of the caller's turns may do, for every type: ``tools:read_*``,
     ``memory:/finances/*``, or ``*`` for everything. They only restrict. A permission that cannot be parsed permits
     nothing.
+
+    ``scope`` is what the request may do. ``token_id`` is the access token that the request presents, "" for the token
+    of the home and for the credentials of a plugin. ``blocks`` are the only blocks that the token reaches; None means
+    no restriction.
     """
 
     id: str
     type: str = "collaborator"
     permissions: tuple[str, ...] = ("memory:*", "tools:*")
+    scope: TokenScope | None = None
+    token_id: str = ""
+    blocks: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Set the scope that an authenticator did not name: an owner may do everything, anyone else may chat."""
+        if self.scope is None:
+            msgspec.structs.force_setattr(self, "scope", default_scope(self.type))
+
+    def may(self, scope: TokenScope) -> bool:
+        """Report whether the scope of the request includes ``scope``."""
+        return self.scope is not None and self.scope.includes(scope)
+
+
+def default_scope(type: str) -> TokenScope:
+    """Return the scope of an identity whose authenticator names none."""
+    return TokenScope.OWNER if type == "owner" else TokenScope.CHAT
 
 
 OWNER = Identity(id="owner", type="owner")
 """The identity of a caller that presents the token of the home."""
+
+
+def is_home_owner(identity: Identity) -> bool:
+    """Report whether a caller presents the token of the home, or an access token that permits as much."""
+    return msgspec.structs.replace(identity, token_id="") == OWNER
 
 
 class Authenticator(Protocol):

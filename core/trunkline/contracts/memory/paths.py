@@ -7,6 +7,7 @@ read it.
 import re
 
 from trunkline.contracts.actors import OWNER
+from trunkline.contracts.auth.identity import IDENTITY_FOLDER
 from trunkline.contracts.blocks.paths import BLOCK_FILE, BLOCKS_FOLDER, block_folder
 from trunkline.contracts.memory.chunk import Layer
 from trunkline.contracts.memory.initial_files import INITIAL_FILES
@@ -58,15 +59,15 @@ def layer_folder(layer: Layer, block: str, actor: str) -> str:
 
 
 def is_owner_only(path: str) -> bool:
-    """Report whether only the owner may change a path, in any way: the permissions of agents (policies and each block's
-    settings), and the logs that Trunkline writes.
+    """Report whether only the owner may change a path, in any way: who may enter (identities), the permissions of
+    agents (policies and each block's settings), and the logs that Trunkline writes.
 
     The preferences are not owner-only, because they are choices and not limits. Agents may write them by a call that
     shows a person the text. An import does not change them without notice (``is_preferences``).
     """
     parts = [part.casefold() for part in path.split("/") if part not in ("", ".")]
     settings = len(parts) == 3 and parts[0] in (BLOCKS_FOLDER, "archive") and parts[2] == BLOCK_FILE
-    return settings or (bool(parts) and parts[0] in ("policies", *LOG_FOLDERS))
+    return settings or (bool(parts) and parts[0] in (IDENTITY_FOLDER, "policies", *LOG_FOLDERS))
 
 
 def is_log_path(path: str) -> bool:

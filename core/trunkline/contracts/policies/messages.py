@@ -48,9 +48,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     ``subject``: ``block:NAME`` (its agent), ``type:agent``, ``*``, or the id of the person for whom the agent works.
     ``resource``: ``tool:NAME`` or ``tool:SOURCE:NAME``, ``files:block|workspace|system``, ``memory:/path``,
-    ``external:HOST`` (a host that the model chose), ``system:network``, ``system:host-network``; ``*`` matches any
-    text. ``action``: ``read``, ``write``, ``send``, ``exec``, ``network``, or ``*``. ``id`` is the name of its file.
-    ``note`` describes its purpose.
+    ``external:HOST`` (a host that the model chose), ``system:network``, ``system:host-network``, or ``block:NAME`` (a
+    block that is shared with an identity); ``*`` matches any text. ``action``: ``read``, ``write``, ``send``, ``exec``,
+    ``network``, or ``*``; for a shared block ``read``, ``chat``, ``approve`` or ``operate``. ``id`` is the name of its
+    file. ``note`` describes its purpose.
     """
 
     subject: str

@@ -54,7 +54,8 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
 
     ``client_tools`` are tools that the client runs: a call to one ends the turn with finish reason ``tool_calls``.
     ``permissions`` are the scopes of the sender's credential (``tools:*``, ``memory:/path/*``), which bound the
-    turn's tool calls; unset in a record of an earlier version.
+    turn's tool calls; unset in a record of an earlier version. ``token_id`` is the access token that sent the message,
+    unset if there is none; when the token is revoked, the turn is cancelled.
 
     ``model`` (``adapter/model``), ``max_tokens`` (of one answer), ``temperature`` and ``shows`` hold for this turn
     only; None selects the configured value. ``parameters`` are further parameters of the model (``top_p``); those that
@@ -73,6 +74,7 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     actor: str
     channel: str
     permissions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    token_id: str | msgspec.UnsetType = msgspec.UNSET
     trigger: Literal["message", "webhook", "schedule"] = "message"
     history: tuple[Message, ...] | None = None
     preceding: tuple[Message, ...] | msgspec.UnsetType = msgspec.UNSET

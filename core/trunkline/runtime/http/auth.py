@@ -1,79 +1,74 @@
-"""Authentication over HTTP: the bearer token of this home, then the plugins' authenticators. Any failure denies access.
+"""Authentication over HTTP: the token of this home, access tokens and sessions, then the plugins' authenticators. Any
+failure denies access.
 
-The token is created at the first start and is never printed or logged. Only the owner can read its file.
+The token of the home is created at the first start and is never printed or logged. Only the owner can read its file.
 """
 
 import hmac
 import logging
-import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from urllib.parse import urlsplit
 
+import anyio
+
+from trunkline.contracts.auth.tokens import TOKEN_PREFIX
 from trunkline.contracts.gateway.access import OWNER, Authenticator, Identity
-from trunkline.errors import StorageError
-from trunkline.home.paths import make_folder, storage_errors
 from trunkline.plugins.ownership import OwnedItem
+from trunkline.runtime.auth.token_registry import TokenRegistry
 
 log = logging.getLogger(__name__)
 
 CREDENTIALS = ("authorization", "x-api-key")
-SHORTEST = 16
 
-
-def load_token(file: Path) -> str:
-    """Return the token of a home; create it if there is none.
-
-    Raises:
-      StorageError: the file cannot be read or written, or its content is too short for a token.
-    """
-    make_folder(file.parent)
-    with storage_errors(file):
-        try:
-            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except FileExistsError:
-            return _read(file)
-        token = secrets.token_urlsafe(32)
-        with os.fdopen(descriptor, "w", encoding="ascii") as writer:
-            writer.write(token + "\n")
-            writer.flush()
-            os.fsync(descriptor)
-    return token
-
-
-def _read(file: Path) -> str:
-    if file.stat().st_mode & 0o077:
-        log.warning("the token file %s could be read by others; it is now for its owner only", file)
-        file.chmod(0o600)
-    token = file.read_text(encoding="utf-8", errors="replace").strip()
-    if len(token) < SHORTEST:
-        raise StorageError(
-            f"The token in {file} is shorter than {SHORTEST} characters.",
-            hint="Delete the file; the next start makes a new one.",
-        )
-    return token
+SESSION_COOKIE = "trunkline_session"
+"""The name of the cookie with the token of a session."""
 
 
 class HttpAuth:
-    """Identifies the sender of a request by its headers."""
+    """Identifies the sender of a request by its headers. ``tokens`` are the access tokens; None accepts none."""
 
-    def __init__(self, token: str, authenticators: Iterable[OwnedItem[Authenticator]]) -> None:
+    def __init__(
+        self,
+        token: str,
+        authenticators: Iterable[OwnedItem[Authenticator]],
+        tokens: TokenRegistry | None = None,
+    ) -> None:
         self._token = token.encode()
         self._authenticators = tuple(authenticators)
+        self._tokens = tokens
+
+    async def run(self) -> None:
+        """Follow the access tokens until cancelled. Until this runs, no access token identifies anybody."""
+        if self._tokens is not None:
+            await self._tokens.run()
 
     async def identify(self, headers: Sequence[tuple[str, str]]) -> Identity | None:
-        """Return the identity for lower-case headers; None when there is none, or when the headers are
-        ambiguous."""
-        if sum(name in CREDENTIALS for name, _ in headers) > 1:
+        """Return the identity for lower-case headers; None when there is none, or when the headers are ambiguous.
+
+        The cookie of a session counts only for requests of the server's own pages.
+
+        Raises:
+            Unavailable: an access token cannot be checked now.
+        """
+        sessions = session_tokens(headers)
+        if sum(name in CREDENTIALS for name, _ in headers) + len(sessions) > 1:
             return None  # ambiguous: several credentials
         given = dict(headers)
-        if self._is_token(given):
+        if sessions:
+            return await self._identify_token(sessions[0]) if is_own_origin(given) else None
+        presented = _presented(given)
+        if hmac.compare_digest(presented.encode("utf-8", "surrogateescape"), self._token):
             return OWNER
+        if presented.startswith(TOKEN_PREFIX):
+            return await self._identify_token(presented)
         return await self._ask_plugins(given)
 
-    def _is_token(self, headers: Mapping[str, str]) -> bool:
-        presented = _presented(headers).encode("utf-8", "surrogateescape")
-        return hmac.compare_digest(presented, self._token)
+    def ended(self, identity: Identity) -> anyio.Event:
+        """Return an event that is set when the credential of a request does not count any more."""
+        return anyio.Event() if self._tokens is None else self._tokens.ended(identity)
+
+    async def _identify_token(self, token: str) -> Identity | None:
+        return None if self._tokens is None else await self._tokens.identify(token)
 
     async def _ask_plugins(self, headers: Mapping[str, str]) -> Identity | None:
         for owned in self._authenticators:
@@ -87,6 +82,23 @@ class HttpAuth:
             if identity is not None:
                 return identity
         return None
+
+
+def session_tokens(headers: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the tokens of all session cookies of a request; other cookies of this host are no credentials."""
+    pairs = [pair.strip() for name, value in headers if name == "cookie" for pair in value.split(";")]
+    return [value for pair in pairs for key, _, value in [pair.partition("=")] if key == SESSION_COOKIE]
+
+
+def is_own_origin(headers: Mapping[str, str]) -> bool:
+    """Report whether the headers of a request show the server's own pages, or no browser, as the origin."""
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return False
+    origin = headers.get("origin")
+    try:
+        return origin is None or urlsplit(origin).netloc == headers.get("host", "")
+    except ValueError:
+        return False
 
 
 def _presented(headers: Mapping[str, str]) -> str:

@@ -14,19 +14,21 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from urllib.parse import urlsplit
 
+import anyio
 from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Tracer
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trunkline.errors import ErrorCode
-from trunkline.runtime.http.auth import HttpAuth
+from trunkline.contracts.gateway.access import Identity
+from trunkline.errors import ErrorCode, Unavailable
+from trunkline.runtime.http.auth import HttpAuth, is_own_origin, session_tokens
 from trunkline_bus import new_id, remote_parent, start_span
 
 log = logging.getLogger(__name__)
 
-INTERNAL_ERROR = 1011
-"""The code with which a WebSocket is closed after an internal error."""
+INTERNAL_ERROR, SIGNED_OUT = 1011, 1008
+"""The codes with which a WebSocket is closed after an internal error, and when its credential has ended."""
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 SINGLE_HEADERS = ("host", "origin", "sec-fetch-site")
@@ -86,13 +88,19 @@ class AuthMiddleware:
         if not self._is_own_host(given.get("host", "")):
             return ErrorCode.FORBIDDEN
         is_unsafe = scope["type"] == "websocket" or scope["method"] not in SAFE
-        if is_unsafe and not _is_own_origin(given):
+        if is_unsafe and not is_own_origin(given):
             return ErrorCode.FORBIDDEN
         if self._hidden and (path == self._hidden or path.startswith(self._hidden + "/")):
             return ErrorCode.NOT_FOUND
         if path in self._open:
             return None
-        identity = await self._auth.identify(headers)
+        if scope["type"] == "websocket" and "origin" not in given and session_tokens(headers):
+            return ErrorCode.FORBIDDEN  # every browser names the origin of a WebSocket
+        try:
+            identity = await self._auth.identify(headers)
+        except Unavailable as error:
+            log.warning("a request to %s is refused: %s", path, error)
+            return ErrorCode.ENGINE_UNAVAILABLE
         scope[IDENTITY] = identity
         return None if identity is not None else ErrorCode.UNAUTHORIZED
 
@@ -106,7 +114,7 @@ class AuthMiddleware:
 
     async def _guarded(self, scope: Scope, receive: Receive, exit_: "_TracedSend") -> None:
         try:
-            await self._app(scope, receive, exit_.send)
+            await self._until_ended(scope, receive, exit_)
         except ClientDisconnect:
             log.info(
                 "a client disconnected while sending a request to %s (%s)", scope["path"], scope[CORRELATION]
@@ -117,6 +125,28 @@ class AuthMiddleware:
                 await _send_close(exit_.send)
             elif not exit_.status:
                 await self._refuse(ErrorCode.INTERNAL, scope["path"])(scope, receive, exit_.send)
+
+    async def _until_ended(self, scope: Scope, receive: Receive, exit_: "_TracedSend") -> None:
+        """Run the application, and end the request, stream or WebSocket as soon as its access token has ended."""
+        identity: Identity | None = scope.get(IDENTITY)
+        if identity is None or not identity.token_id:
+            await self._app(scope, receive, exit_.send)
+            return
+        ended = self._auth.ended(identity)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_cancel_after, ended, tasks.cancel_scope)
+            await self._app(scope, receive, exit_.send)
+            tasks.cancel_scope.cancel()
+        if ended.is_set() and not exit_.is_complete:
+            await self._end(scope, receive, exit_)
+
+    async def _end(self, scope: Scope, receive: Receive, exit_: "_TracedSend") -> None:
+        if scope["type"] == "websocket":
+            await _send_close(exit_.send, SIGNED_OUT)
+        elif exit_.status:
+            await exit_.send({"type": "http.response.body", "body": b"", "more_body": False})
+        else:
+            await self._refuse(ErrorCode.UNAUTHORIZED, scope["path"])(scope, receive, exit_.send)
 
     def _is_own_host(self, host: str) -> bool:
         try:
@@ -136,6 +166,7 @@ class _TracedSend:
     def __init__(self, scope: Scope, send: Send) -> None:
         self._send = send
         self.status = 0
+        self.is_complete = False
         span = trace.get_current_span().get_span_context()
         self._correlation = f"{span.trace_id:032x}" if span.is_valid else new_id("req")
         scope[CORRELATION] = self._correlation
@@ -148,13 +179,20 @@ class _TracedSend:
                 (b"x-content-type-options", b"nosniff"),
             )
             message = {**message, "headers": [*message["headers"], *extra]}
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            self.is_complete = True
         await self._send(message)
 
 
-async def _send_close(send: Send) -> None:
-    """Close a WebSocket after an internal error, unless it is closed already."""
+async def _cancel_after(ended: anyio.Event, running: anyio.CancelScope) -> None:
+    await ended.wait()
+    running.cancel()
+
+
+async def _send_close(send: Send, code: int = INTERNAL_ERROR) -> None:
+    """Close a WebSocket, unless it is closed already."""
     with suppress(RuntimeError, OSError):
-        await send({"type": "websocket.close", "code": INTERNAL_ERROR})
+        await send({"type": "websocket.close", "code": code})
 
 
 def _own_names(host: str) -> frozenset[str]:
@@ -172,17 +210,6 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_own_origin(headers: dict[str, str]) -> bool:
-    """Report whether the headers of an unsafe request show the server's own pages, or no browser, as the origin."""
-    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-        return False
-    origin = headers.get("origin")
-    try:
-        return origin is None or urlsplit(origin).netloc == headers.get("host", "")
-    except ValueError:
-        return False
 
 
 def _note_route(span: Span, scope: Scope) -> None:

@@ -255,6 +255,7 @@ def _request(message: SendMessage, sender: Sender, block: str, conversation: str
         message=first,
         actor=sender.identity.id,
         permissions=tuple(sender.identity.permissions),
+        token_id=sender.identity.token_id or msgspec.UNSET,
         channel=sender.channel,
         history=history,
         preceding=tuple(preceding) or msgspec.UNSET,

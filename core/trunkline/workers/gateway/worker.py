@@ -9,7 +9,10 @@ from opentelemetry.metrics import get_meter
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import StorageError, TrunklineError
 from trunkline.home.listeners import Listener, registered_listener
-from trunkline.runtime.http.auth import HttpAuth, load_token
+from trunkline.home.secret_file import load_secret
+from trunkline.runtime.auth.token_key import TokenKey
+from trunkline.runtime.auth.token_registry import TokenRegistry
+from trunkline.runtime.http.auth import HttpAuth
 from trunkline.runtime.worker import Worker
 from trunkline.telemetry.instruments import Instruments
 from trunkline.telemetry.otlp_settings import is_exported
@@ -39,6 +42,7 @@ class GatewayWorker(Worker):
         cache = BlockCache(self.context.bus)
         await cache.open()
         self.resources.callback(cache.close)
+        self._auth = self._load_auth()
         self._services = Services.from_context(self.context, cache)
         state = self._bind_http()
         self.resources.enter_context(registered_listener(self.context.home.run, self._listener(state)))
@@ -51,6 +55,13 @@ class GatewayWorker(Worker):
         await tasks.start(self._server.serve)
         log.info("the gateway listens at %s", self.address)
 
+    def _load_auth(self) -> HttpAuth:
+        """Return the authentication with the token and the key of the home, which the first start creates."""
+        context, home = self.context, self.context.home
+        load_secret(home.token_key)
+        tokens = TokenRegistry(context.bus, TokenKey(home.token_key))
+        return HttpAuth(load_secret(home.token_file), context.plugins.authenticators(), tokens)
+
     def _bind_http(self) -> "AppState":
         """Bind the HTTP port without serving requests yet."""
         from trunkline.runtime.http.timeouts import timeout_protocol
@@ -61,7 +72,7 @@ class GatewayWorker(Worker):
         context, settings = self.context, self.context.config.settings.gateway
         state = AppState(
             services=self._services,
-            auth=HttpAuth(load_token(context.home.token_file), context.plugins.authenticators()),
+            auth=self._auth,
             routes=context.plugins.http_routes(),
             host=settings.host,
             max_content=settings.max_content,
@@ -89,6 +100,7 @@ class GatewayWorker(Worker):
                 tasks.start_soon(
                     export_platform_metrics, self.context.bus, Instruments(get_meter("trunkline.gateway"))
                 )
+            tasks.start_soon(self._auth.run)
             tasks.start_soon(self._services.audit.run)
             tasks.start_soon(self._services.approvals.run_timers)
             await self._listen()

@@ -19,11 +19,12 @@ import msgspec
 from opentelemetry import trace
 
 from trunkline.config.settings import MonitorSettings
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.blocks.availability import block_not_found, unavailable_reason
 from trunkline.contracts.blocks.paths import is_block_name
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.conversations.orphan_results import ORPHAN_RESULT_TEXT, first_orphan_result
-from trunkline.contracts.gateway.access import OWNER, Identity
+from trunkline.contracts.gateway.access import Identity, is_home_owner
 from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
 from trunkline.contracts.turns.feed_messages import FeedEvent, TextDelta, ToolEnded, ToolStarted, TurnEnded
 from trunkline.contracts.turns.journal_messages import TurnStarted
@@ -40,7 +41,7 @@ from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedMode
 from trunkline.workers.monitor.runner import RunnerDeps, RunnerEnvironment, TurnRunner
 from trunkline.workers.monitor.tool_caller import UnattendedToolCaller
 from trunkline.workers.monitor.turn import Turn
-from trunkline_bus import Bus, BusError, key_of, new_id
+from trunkline_bus import Bus, BusError, background_tasks, key_of, new_id
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -141,19 +142,21 @@ class EngineServer:
 
     async def run(self) -> None:
         """Serve until cancelled; return at once without a port."""
-        if self._socket is not None:
-            await serve_app(self._app(), self._socket)
+        if self._socket is None:
+            return
+        auth = self._http_auth()
+        async with background_tasks() as tasks:
+            tasks.start_soon(auth.run)
+            await serve_app(self._app(auth), self._socket)
 
-    def _app(self) -> "Starlette":
+    def _app(self, auth: HttpAuth) -> "Starlette":
         from starlette.applications import Starlette
         from starlette.middleware import Middleware
         from starlette.routing import Route
 
         from trunkline.runtime.http.auth_middleware import AuthMiddleware
 
-        gate = Middleware(
-            AuthMiddleware, auth=self._http_auth(), refuse=_refused, tracer=tracer, host=LOOPBACK
-        )
+        gate = Middleware(AuthMiddleware, auth=auth, refuse=_refused, tracer=tracer, host=LOOPBACK)
         return Starlette(routes=[Route("/engine/chat", self._chat, methods=["POST"])], middleware=[gate])
 
     async def _chat(self, request: "Request") -> "Response":
@@ -180,7 +183,7 @@ class EngineServer:
         if not body.metadata.correlation_id:
             return _invalid_field(("metadata", "correlation_id"), "It must not be empty.")
         block = body.metadata.client_context.get("block", self._default_block)
-        refused = await self._block_refusal(block, is_owner=request.scope[IDENTITY] == OWNER)
+        refused = await self._block_refusal(block, is_owner=is_home_owner(request.scope[IDENTITY]))
         if refused is not None:
             return refused
         events = self._events(_request(body, messages, block, caller), body.metadata.correlation_id)
@@ -272,12 +275,14 @@ class _CallerSink:
 def _caller(identity: Identity, actor: str, permissions: str) -> Caller | None:
     """Return the caller; None when the credential does not allow it.
 
-    The token's holder may act for any caller, any other identity only for itself. The permissions never exceed
-    those of the credential.
+    The credential needs the scope ``chat``. The token's holder may act for any caller, any other identity only for
+    itself. The permissions never exceed those of the credential.
     """
+    if not identity.may(TokenScope.CHAT):
+        return None
     given = ActorPermissions.parse(permissions).scopes
     own = ActorPermissions(identity.permissions)
-    return Caller(actor, own.intersect(given)) if actor == identity.id or identity == OWNER else None
+    return Caller(actor, own.intersect(given)) if actor == identity.id or is_home_owner(identity) else None
 
 
 def _message(message: EngineMessage) -> Message:

@@ -11,8 +11,11 @@ from trunkline.contracts.turns.subjects import TURN_CONTEXT
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.home.listeners import Listener, registered_listener
+from trunkline.home.secret_file import load_secret
+from trunkline.runtime.auth.token_key import TokenKey
+from trunkline.runtime.auth.token_registry import TokenRegistry
 from trunkline.runtime.context_window import ContextWindows
-from trunkline.runtime.http.auth import HttpAuth, load_token
+from trunkline.runtime.http.auth import HttpAuth
 from trunkline.runtime.panic_handler import PanicHandler
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.telemetry.orphan_spans import OrphanSpanExporter
@@ -208,4 +211,6 @@ class MonitorWorker(Worker):
 
 def _http_auth(context: WorkerContext) -> HttpAuth:
     """Return the authentication with the same credentials as at the gateway."""
-    return HttpAuth(load_token(context.home.token_file), context.plugins.authenticators())
+    home = context.home
+    tokens = TokenRegistry(context.bus, TokenKey(home.token_key))
+    return HttpAuth(load_secret(home.token_file), context.plugins.authenticators(), tokens)

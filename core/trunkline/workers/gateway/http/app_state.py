@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import anyio
 from starlette.requests import HTTPConnection
 
-from trunkline.contracts.gateway.access import OWNER, HttpRoute, Identity
+from trunkline.contracts.gateway.access import HttpRoute, Identity, is_home_owner
 from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.plugins.ownership import OwnedItem
 from trunkline.runtime.http.auth import HttpAuth
@@ -68,9 +68,9 @@ def services_of(request: HTTPConnection) -> Services:
 
 
 def is_owner(request: HTTPConnection) -> bool:
-    """Report whether the request carries the home's token. Only the token's holder receives a provider's error
-    text."""
-    return cast(Identity, request.scope[IDENTITY]) == OWNER
+    """Report whether the request carries the token of the home, or an access token of the owner that permits as much.
+    Only they receive a provider's error text."""
+    return is_home_owner(cast(Identity, request.scope[IDENTITY]))
 
 
 def sender_of(request: HTTPConnection) -> Sender:

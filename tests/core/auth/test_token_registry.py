@@ -1,0 +1,238 @@
+"""Access tokens at the HTTP port: which token identifies whom, and when a token stops counting."""
+
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import httpx
+import msgspec
+import pytest
+from anyio.abc import TaskStatus
+
+from trunkline.contracts.auth.identity import IdentityRecord, IdentityStatus, identity_path
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.auth.subjects import TOKEN_BUCKET, TOKENS_CHANGED
+from trunkline.contracts.auth.tokens import AccessTokenRecord, TokensChanged
+from trunkline.contracts.memory.files import WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.home.secret_file import replace_secret
+from trunkline.runtime.auth.token_key import TokenKey
+from trunkline.testing.platform import Platform, platform
+from trunkline_bus import new_id
+
+pytestmark = pytest.mark.anyio
+
+LISTS = "/conversations"
+
+
+@dataclass
+class Gateway:
+    """A running gateway, and the means to issue tokens behind its back."""
+
+    running: Platform
+    http: httpx.AsyncClient
+
+    async def issue(self, identity: str = "owner", **fields: Any) -> tuple[str, AccessTokenRecord]:
+        """Store a new token; return its text and its record."""
+        token = f"tl_{secrets.token_urlsafe(32)}"
+        given: dict[str, Any] = {
+            "scope": TokenScope.CHAT,
+            "kind": "bearer",
+            "mac": TokenKey(self.running.home.token_key).mac(token),
+            "created": datetime.now(UTC),
+            "created_by": "owner",
+        }
+        record = AccessTokenRecord(id=new_id("tok"), identity=identity, **(given | fields))
+        await self.store(record)
+        return token, record
+
+    async def store(self, record: AccessTokenRecord) -> None:
+        await self.running.bus.kv(TOKEN_BUCKET).put(record.id, record)
+        await self.running.bus.publish(TOKENS_CHANGED, TokensChanged(ids=(record.id,)))
+
+    async def write_identity(self, id: str, status: IdentityStatus = "active") -> None:
+        record = IdentityRecord(
+            id=id, type="collaborator", display_name=id.title(), status=status, created=datetime.now(UTC)
+        )
+        await self.write_file(identity_path(id), msgspec.json.encode(record).decode())
+
+    async def write_file(self, path: str, text: str) -> None:
+        request = WriteManyMemory(files={path: text}, actor="owner", reason="test")
+        await self.running.bus.call(MEMORY_WRITE_MANY, request, timeout=10)
+
+    async def status(self, token: str, **headers: str) -> int:
+        given = {"authorization": f"Bearer {token}"} if token else {}
+        return (await self.http.get(LISTS, headers=given | headers)).status_code
+
+    async def becomes(self, status: int, token: str, seconds: float = 1.0) -> None:
+        """Wait until a token gets this status; fail when that takes longer than a second."""
+        with anyio.fail_after(seconds):
+            while await self.status(token) != status:  # noqa: ASYNC110  it is asked over HTTP
+                await anyio.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+async def gateway(anyio_backend: str) -> AsyncIterator[Gateway]:
+    async with (
+        platform(workers=("gateway", "memory")) as running,
+        httpx.AsyncClient(base_url=running.url, timeout=60) as http,
+    ):
+        yield Gateway(running, http)
+
+
+async def test_a_token_of_the_owner_is_accepted_in_both_headers(gateway: Gateway) -> None:
+    """The headers of the home's token carry an access token, too; an address carries none."""
+    token, _ = await gateway.issue()
+    await gateway.becomes(200, token)
+    assert await gateway.status("", **{"x-api-key": token}) == 200
+    assert (await gateway.http.get(LISTS, params={"token": token, "access_token": token})).status_code == 401
+
+
+async def test_forged_tokens_are_refused(gateway: Gateway) -> None:
+    """A token that nobody issued is refused, and so are the id and the stored hash of a token."""
+    token, record = await gateway.issue()
+    await gateway.becomes(200, token)
+    for forged in (
+        f"{token}x",
+        token[:-1],
+        token.upper(),
+        record.id,
+        record.mac,
+        f"tl_{record.mac}",
+        "tl_",
+        "tl_é",
+    ):
+        response = await gateway.http.get(LISTS, headers=[(b"authorization", f"Bearer {forged}".encode())])
+        assert response.status_code == 401, forged
+
+
+async def test_an_expired_token_is_refused(gateway: Gateway) -> None:
+    """A token counts until its expiry and not a moment longer."""
+    soon, _ = await gateway.issue(expires=datetime.now(UTC) + timedelta(seconds=1.5))
+    past, _ = await gateway.issue(expires=datetime.now(UTC) - timedelta(seconds=1))
+    await gateway.becomes(200, soon)
+    await gateway.becomes(401, soon, seconds=3)
+    assert await gateway.status(past) == 401
+
+
+async def test_a_revoked_token_is_refused_within_a_second(gateway: Gateway) -> None:
+    """Ending the record, or deleting it, ends the token."""
+    bucket = gateway.running.bus.kv(TOKEN_BUCKET)
+    for deleted in (False, True):
+        token, record = await gateway.issue()
+        await gateway.becomes(200, token)
+        if deleted:
+            await bucket.delete(record.id)
+            await gateway.running.bus.publish(TOKENS_CHANGED, TokensChanged(ids=(record.id,)))
+        else:
+            await gateway.store(msgspec.structs.replace(record, ended="revoked"))
+        await gateway.becomes(401, token)
+
+
+async def test_two_credentials_are_refused(gateway: Gateway) -> None:
+    """Two credentials in one request are refused, although each alone is valid."""
+    token, _ = await gateway.issue()
+    await gateway.becomes(200, token)
+    cookie = {"cookie": f"trunkline_session={token}"}
+    assert await gateway.status(token, **cookie) == 401
+    assert await gateway.status("", cookie=f"trunkline_session={token}; trunkline_session={token}") == 401
+    assert await gateway.status("", cookie=f"other=1; trunkline_session={token}") == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+async def test_a_session_counts_for_own_pages_only(gateway: Gateway, headers: dict[str, str]) -> None:
+    """A browser sends the cookie to another port of this machine, too: there it identifies nobody."""
+    token, _ = await gateway.issue(kind="session")
+    await gateway.becomes(200, token)
+    cookie = {"cookie": f"trunkline_session={token}"}
+    own = {"origin": gateway.running.url, "sec-fetch-site": "same-origin"}
+    assert await gateway.status("", **cookie, **own) == 200
+    assert await gateway.status("", **cookie, **headers) == 401
+
+
+async def test_only_active_identities_may_enter(gateway: Gateway) -> None:
+    """Without its identity a token is refused, and at once after the identity is suspended."""
+    token, _ = await gateway.issue("anna")
+    assert await gateway.status(token) == 401
+    await gateway.write_identity("anna")
+    await gateway.becomes(200, token)
+    for status in ("suspended", "active", "revoked"):
+        await gateway.write_identity("anna", status)  # type: ignore[arg-type]
+        await gateway.becomes(200 if status == "active" else 401, token)
+
+
+async def test_a_file_that_is_no_identity_admits_nobody(gateway: Gateway) -> None:
+    """A broken file, a file of another name, and a file that claims to be the owner admit nobody."""
+    whole = {
+        "type": "collaborator",
+        "display_name": "B",
+        "status": "active",
+        "created": "2026-01-01T00:00:00Z",
+    }
+    for text in (
+        "not json",
+        msgspec.json.encode({**whole, "id": "bob", "status": "trusted"}).decode(),
+        msgspec.json.encode({**whole, "id": "carla"}).decode(),
+        msgspec.json.encode({**whole, "id": "bob", "type": "owner"}).decode(),
+    ):
+        await gateway.write_identity("bob")
+        token, _ = await gateway.issue("bob")
+        await gateway.becomes(200, token)
+        await gateway.write_file(identity_path("bob"), text)
+        await gateway.becomes(401, token)
+
+
+async def test_an_ended_token_ends_its_streams(gateway: Gateway) -> None:
+    """A stream that is open with the token ends within a second after the token; other streams go on."""
+    (token, record), (other, _) = await gateway.issue(), await gateway.issue()
+    await gateway.becomes(200, token)
+    ended = [anyio.Event(), anyio.Event()]
+
+    async def watch(with_token: str, end: anyio.Event, *, task_status: TaskStatus[None]) -> None:
+        headers = {"authorization": f"Bearer {with_token}"}
+        body = {"content": "nobody answers this"}
+        async with gateway.http.stream(
+            "POST", "/conversations/messages", json=body, headers=headers
+        ) as response:
+            assert response.status_code == 200
+            task_status.started()
+            async for _ in response.aiter_bytes():
+                pass
+        end.set()
+
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(watch, token, ended[0])
+        await tasks.start(watch, other, ended[1])
+        await gateway.store(msgspec.structs.replace(record, ended="revoked"))
+        with anyio.fail_after(1):
+            await ended[0].wait()
+        assert not ended[1].is_set()
+        tasks.cancel_scope.cancel()
+
+
+async def test_without_the_key_access_tokens_are_refused(gateway: Gateway) -> None:
+    """A missing or another key ends all access tokens; the token of the home still works."""
+    file = gateway.running.home.token_key
+    assert file.stat().st_mode & 0o777 == 0o600
+    token, _ = await gateway.issue()
+    await gateway.becomes(200, token)
+    kept = file.read_text()
+    file.unlink()
+    assert await gateway.status(token) == 401
+    assert await gateway.status(gateway.running.token) == 200
+    file.write_text(kept)
+    assert await gateway.status(token) == 200
+    replace_secret(file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert await gateway.status(token) == 401
