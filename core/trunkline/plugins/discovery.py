@@ -2,13 +2,14 @@
 them.
 """
 
+import os
 import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cached_property, lru_cache
 from importlib.machinery import PathFinder
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distributions, requires
 from pathlib import Path
@@ -18,13 +19,15 @@ from trunkline.contracts.hooks import PROJECT
 from trunkline.errors import PluginError
 from trunkline.plugins import file_plugins
 from trunkline.plugins.manifest import MANIFEST_FILE
+from trunkline.plugins.validation import HookFunction, validate_plugin
 from trunkline.plugins.version_check import check_platform_version
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A plugin that may be loaded. ``load`` imports it. ``text`` reads its source, and ``manifest`` its
-    ``trunkline-plugin.toml``, or None without one; neither imports code.
+    ``trunkline-plugin.toml``, or None without one; neither imports code. ``validate`` returns the implementations of
+    hooks in the loaded plugin, or raises PluginError.
     """
 
     owner: str
@@ -34,6 +37,7 @@ class Candidate:
     load: Callable[[], object]
     text: Callable[[], str]
     manifest: Callable[[], str | None] = lambda: None
+    validate: Callable[[object], tuple[HookFunction, ...]] = validate_plugin
 
     @property
     def is_imported(self) -> bool:
@@ -74,7 +78,7 @@ def _places() -> tuple[tuple[str, int], ...]:
 
 def _changed(entry: str) -> int:
     try:
-        return Path(entry).stat().st_mtime_ns
+        return os.stat(entry).st_mtime_ns  # noqa: PTH116  # a Path of each entry would take most of the time
     except OSError:
         return 0
 
@@ -128,24 +132,63 @@ def _of_distribution(dist: Distribution) -> Iterator[Candidate]:
             yield _damaged(str(getattr(dist, "_path", "a distribution")), error, text)
         return
     for point in points:
+        plugin = _EntryPointPlugin(point, needs)
         yield Candidate(
             owner,
             point.name,
             version,
             point.value,
-            _load_of(point, needs),
-            _text_of(point),
-            _manifest_of(point),
+            plugin.load,
+            plugin.text,
+            plugin.manifest,
+            plugin.validate,
         )
 
 
-def _load_of(point: EntryPoint, needs: tuple[str, ...]) -> Callable[[], object]:
-    def load() -> object:
-        check_platform_version(needs, trunkline.__version__)
-        loaded = point.load()
-        return loaded() if isinstance(loaded, type) else loaded  # each worker has its own instance of a class
+class _EntryPointPlugin:
+    """The plugin of an entry point. The workers of a process share what is the same for all of them."""
 
-    return load
+    def __init__(self, point: EntryPoint, needs: tuple[str, ...]) -> None:
+        self._point = point
+        self._needs = needs
+        self._validated: tuple[object, tuple[HookFunction, ...]] | None = None
+
+    def load(self) -> object:
+        """Import the plugin. Each worker has its own instance of a class."""
+        check_platform_version(self._needs, trunkline.__version__)
+        loaded = self._point.load()
+        return loaded() if isinstance(loaded, type) else loaded
+
+    def validate(self, plugin: object) -> tuple[HookFunction, ...]:
+        """Return the implementations of hooks. They are determined once: other workers have the same module or object,
+        or an instance of the same class.
+        """
+        loaded = self._point.load()
+        if self._validated is None or self._validated[0] is not loaded:
+            self._validated = loaded, validate_plugin(plugin)
+        return self._validated[1]
+
+    def text(self) -> str:
+        """Return the source of the package."""
+        spec = PathFinder.find_spec(self._point.module.partition(".")[0])
+        if spec is None:
+            return ""
+        folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
+        files = [file for folder in folders for file in folder.rglob("*.py")] or [Path(spec.origin or "")]
+        return "\n".join(file.read_text(errors="replace") for file in files if file.is_file())
+
+    def manifest(self) -> str | None:
+        """Return the present text of the manifest, or None without one."""
+        for file in self._manifest_files:
+            with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                return file.read_text(encoding="utf-8", errors="replace")
+        return None
+
+    @cached_property
+    def _manifest_files(self) -> tuple[Path, ...]:
+        spec = PathFinder.find_spec(self._point.module.partition(".")[0])
+        found = spec.submodule_search_locations if spec else None
+        return tuple(Path(folder, MANIFEST_FILE) for folder in found or ())
 
 
 def _damaged(where: str, error: Exception, text: str) -> Candidate:
@@ -154,34 +197,6 @@ def _damaged(where: str, error: Exception, text: str) -> Candidate:
 
     name = Path(where).name.partition("-")[0]
     return Candidate(normal_name(name), name, "", where, fail, lambda: text)
-
-
-def _text_of(point: EntryPoint) -> Callable[[], str]:
-    def text() -> str:
-        spec = PathFinder.find_spec(point.module.partition(".")[0])
-        if spec is None:
-            return ""
-        folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
-        files = [file for folder in folders for file in folder.rglob("*.py")] or [Path(spec.origin or "")]
-        return "\n".join(file.read_text(errors="replace") for file in files if file.is_file())
-
-    return text
-
-
-def _manifest_of(point: EntryPoint) -> Callable[[], str | None]:
-    @cache  # the paths are cached, because each worker of the process calls this; the content is read each time
-    def files() -> tuple[Path, ...]:
-        spec = PathFinder.find_spec(point.module.partition(".")[0])
-        found = spec.submodule_search_locations if spec else None
-        return tuple(Path(folder, MANIFEST_FILE) for folder in found or ())
-
-    def manifest() -> str | None:
-        for file in files():
-            with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
-                return file.read_text(encoding="utf-8", errors="replace")
-        return None
-
-    return manifest
 
 
 def _object_candidate(plugin: object) -> Candidate:

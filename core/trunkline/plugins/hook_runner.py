@@ -1,22 +1,20 @@
-"""Loads plugins into a separate pluggy manager and calls their hooks. Each implementation is called separately, so
-its failure affects no other.
-"""
+"""Loads plugins and calls their hooks. Each implementation is called separately, so its failure affects no other."""
 
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from trunkline.config import Config
 from trunkline.config.settings import DEFAULT_STORE
-from trunkline.contracts import hooks as hookspecs
 from trunkline.contracts.plugins.extensions import ConfigSection
 from trunkline.errors import PluginError, TrunklineError
-from trunkline.plugins import discovery, file_plugins, isolation, manifest, validation
+from trunkline.plugins import discovery, file_plugins, isolation, manifest
 from trunkline.plugins.activity_log import ActivityLog, activity_log_folder
 from trunkline.plugins.fail_closed import fail_closed_guard
 from trunkline.plugins.hook_rules import HOOK_RULES, HookRule, answer_problem
@@ -37,6 +35,16 @@ MOST_ITEMS = 10_000
 """Largest number of items of a hook. A hook that yields more is considered endless."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Implementation:
+    """The implementation of a hook by the plugin ``owner``. The other fields are those of ``HookFunction``."""
+
+    owner: str
+    function: Callable[..., Any]
+    arguments: tuple[str, ...]
+    rank: int
+
+
 class HookRunner:
     """The hooks of one worker, untyped. ``Plugins`` is the typed interface."""
 
@@ -45,9 +53,8 @@ class HookRunner:
         self.report = LoadReport()
         self._quarantine = Quarantine(config.home, config.settings.plugins.max_crashes)
         self.activity_log = ActivityLog(activity_log_folder(config.home), worker)
-        self._manager = validation.HookManager(hookspecs.PROJECT)
-        self._manager.add_hookspecs(hookspecs)
-        self._order: dict[str, int] = {}
+        self._implementations: dict[str, list[_Implementation]] = {}
+        self._loaded: dict[str, object] = {}
         self._names: dict[str, str] = {}
         self._pins: dict[str, Pin] = {}
         self._allowed: dict[str, manifest.PluginManifest | None] = {}
@@ -140,9 +147,10 @@ class HookRunner:
 
     def _register(self, candidate: discovery.Candidate, plugin: object) -> None:
         try:
-            hooks = validation.validate_plugin(plugin, self._manager.hook)
+            self._refuse_second_owner(plugin)
+            found = candidate.validate(plugin)
+            hooks = tuple(one.hook for one in found)
             manifest.check_hooks(self._allowed[candidate.owner], hooks)
-            self._manager.register(plugin, candidate.owner)
         except PluginError as error:
             self._unusable(candidate, "refused", error.sentence, error.hint, plugin)
         except Exception as error:
@@ -150,9 +158,21 @@ class HookRunner:
                 candidate, "refused", f"Its hooks cannot be used: {_error_text(error)}", "", plugin
             )
         else:
-            self._order[candidate.owner] = len(self._order)
+            self._loaded[candidate.owner] = plugin
             self._names[candidate.owner] = candidate.name
+            for one in found:
+                function = _Implementation(
+                    candidate.owner, getattr(plugin, one.name), one.arguments, one.rank
+                )
+                self._implementations.setdefault(one.hook, []).append(function)
             self._state(candidate, "loaded", hooks=hooks)
+
+    def _refuse_second_owner(self, plugin: object) -> None:
+        owner = next((owner for owner, other in self._loaded.items() if other is plugin), None)
+        if owner is not None:
+            raise PluginError(
+                f"It is the same object as the plugin {owner}.", hint="Remove one of the two entry points."
+            )
 
     def _check_manifest(self, candidate: discovery.Candidate) -> None:
         pin = self._pins.get(
@@ -216,7 +236,7 @@ class HookRunner:
         asked = (hook, tuple(sorted(arguments.items())))
         if asked not in self._asked:
             found: list[OwnedItem[Any]] = []
-            for implementation in self._implementations(hook, ranked=rule.ranked):
+            for implementation in self._in_order(hook, ranked=rule.ranked):
                 found += self._collect_from(hook, rule, implementation, arguments, found)
             self._asked[asked] = tuple(found) + self._stand_ins(hook)
         return self._asked[asked]
@@ -227,8 +247,8 @@ class HookRunner:
         An implementation that fails is skipped, unless ``failed`` is given: then its result for the owner is the
         answer.
         """
-        for implementation in self._implementations(hook, ranked=True):
-            owner = implementation.plugin_name
+        for implementation in self._in_order(hook, ranked=True):
+            owner = implementation.owner
             try:
                 answer = self._call(implementation, arguments)
             except (Exception, SystemExit) as error:
@@ -248,11 +268,11 @@ class HookRunner:
         self,
         hook: str,
         rule: HookRule,
-        implementation: Any,
+        implementation: "_Implementation",
         arguments: dict[str, Any],
         before: list[OwnedItem[Any]],
     ) -> list[OwnedItem[Any]]:
-        owner = implementation.plugin_name
+        owner = implementation.owner
         try:
             result = self._call(implementation, arguments)
             items = _listed(result, rule)
@@ -281,43 +301,38 @@ class HookRunner:
     def _without_duplicates(
         self, hook: str, rule: HookRule, owner: str, items: list[Any], before: list[OwnedItem[Any]]
     ) -> list[OwnedItem[Any]]:
+        if rule.key is None:
+            return [OwnedItem(owner, item) for item in items]
+        taken = {rule.key(other.item): other.owner for other in reversed(before)}
         kept: list[OwnedItem[Any]] = []
         for item in items:
-            taken = (
-                {rule.key(other.item): other.owner for other in reversed([*before, *kept])}
-                if rule.key
-                else {}
-            )
-            name = rule.key(item) if rule.key else ""
+            name = rule.key(item)
             if name in taken:
                 whose = (
                     "twice by itself" if taken[name] == owner else f"already by {taken[name]}, which keeps it"
                 )
                 self._note(owner, hook, f"the {rule.noun} {name!r} of {owner} is declared {whose}.")
             else:
+                taken[name] = owner
                 kept.append(OwnedItem(owner, item))
         return kept
 
-    def _call(self, implementation: Any, arguments: dict[str, Any]) -> Any:
-        owner = implementation.plugin_name
+    def _call(self, implementation: "_Implementation", arguments: dict[str, Any]) -> Any:
+        owner = implementation.owner
         known = {"settings": self.settings_of(owner)} | arguments
         with self.activity_log.recording(owner, "hook"):
-            return implementation.function(*(known[name] for name in implementation.argnames))
+            return implementation.function(*(known[name] for name in implementation.arguments))
 
     def settings_of(self, owner: str) -> ScopedPluginSettings:
         """Return the configuration that the owner's hooks receive."""
         return ScopedPluginSettings(self.config, self._names[owner], _Declared(self, owner))
 
-    def _implementations(self, hook: str, *, ranked: bool) -> list[Any]:
+    def _in_order(self, hook: str, *, ranked: bool) -> "Sequence[_Implementation]":
         """Return the implementations in load order. With ``ranked``, those marked tryfirst come first and those
         marked trylast last.
         """
-
-        def place(implementation: Any) -> tuple[int, int]:
-            rank = implementation.trylast - implementation.tryfirst if ranked else 0
-            return rank, self._order[implementation.plugin_name]
-
-        return sorted(getattr(self._manager.hook, hook).get_hookimpls(), key=place)
+        found = self._implementations.get(hook, ())
+        return sorted(found, key=lambda implementation: implementation.rank) if ranked else found
 
     def _stand_ins(self, hook: str) -> tuple[OwnedItem[Any], ...]:
         if hook not in GUARD_HOOKS:
@@ -343,6 +358,9 @@ class _Declared(Sequence[ConfigSection]):
             for section in self._relay.collect("trunkline_config")
             if section.owner == self._owner
         ]
+
+    def __iter__(self) -> Iterator[ConfigSection]:
+        return iter(self._sections())
 
     def __getitem__(self, index: Any) -> Any:
         return self._sections()[index]

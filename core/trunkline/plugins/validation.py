@@ -1,14 +1,14 @@
 """Validates a plugin's hooks before the plugin is used. Each error states the problem and the remedy."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from types import ModuleType
 from typing import Any
 
-import pluggy
-
+from trunkline.contracts import hooks as hookspecs
 from trunkline.contracts.hooks import PROJECT
 from trunkline.errors import PluginError
 
@@ -18,28 +18,33 @@ MARK = f"{PROJECT}_impl"
 
 
 @dataclass(frozen=True, slots=True)
-class MarkedFunction:
-    """A function of a plugin that is, or looks like, the implementation of ``hook``."""
+class HookFunction:
+    """A valid implementation of ``hook``: the function that a plugin has as its attribute ``name``.
+
+    ``arguments`` are the names of the arguments that it takes, in its order. ``rank`` is -1 for ``tryfirst``, 1 for
+    ``trylast``, otherwise 0.
+    """
 
     hook: str
+    name: str
+    arguments: tuple[str, ...]
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedFunction:
+    """A function of a plugin that is, or looks like, the implementation of ``hook``. ``options`` are those of its mark,
+    None without a mark.
+    """
+
+    hook: str
+    name: str
     function: Any
     options: dict[str, Any] | None
 
 
-class HookManager(pluggy.PluginManager):
-    """The pluggy manager. pluggy inspects every name of a plugin, which is slow; this class lets it inspect only
-    marked functions.
-    """
-
-    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        """Return the options of the mark; None without a mark."""
-        if _is_special(name) or _mark_of(getattr(plugin, name, None)) is None:
-            return None
-        return super().parse_hookimpl_opts(plugin, name)
-
-
-def validate_plugin(plugin: object, relay: pluggy.HookRelay) -> tuple[str, ...]:
-    """Return the names of the hooks that the plugin implements.
+def validate_plugin(plugin: object) -> tuple[HookFunction, ...]:
+    """Return the implementations of hooks in the plugin.
 
     Raises:
         PluginError: the plugin is not valid. The error states the first problem and the remedy.
@@ -48,31 +53,31 @@ def validate_plugin(plugin: object, relay: pluggy.HookRelay) -> tuple[str, ...]:
         raise PluginError(
             f"{plugin.__name__} is a class.", hint="Let the entry point name an instance or a module."
         )
-    found = list(_marked(plugin))
-    for marked in found:
-        _check(marked, relay)
+    found = tuple(_checked(marked) for marked in _marked(plugin))
     if not found:
         raise PluginError(
             "It implements no hook.", hint=f"Write @trunkline.hookimpl above a {PREFIX}... function."
         )
-    return tuple(marked.hook for marked in found)
+    return found
+
+
+@cache
+def _hook_arguments() -> Mapping[str, tuple[str, ...]]:
+    """Return the arguments that each hook offers to its implementations."""
+    names = (name for name in hookspecs.__all__ if name.startswith(PREFIX))
+    return {name: tuple(inspect.signature(getattr(hookspecs, name)).parameters) for name in names}
 
 
 def _marked(plugin: object) -> Iterator[MarkedFunction]:
     for name in sorted(vars(plugin)) if isinstance(plugin, ModuleType) else dir(plugin):
-        if _is_special(name):
+        if name.startswith("__"):  # Python gives such names a meaning of its own
             continue
         function = getattr(plugin, name, None)
         options = _mark_of(function)
         if (options is None and not name.startswith(PREFIX)) or not inspect.isroutine(function):
             continue
         hook = name if options is None else options.get("specname") or name
-        yield MarkedFunction(hook, function, options)
-
-
-def _is_special(name: str) -> bool:
-    """Report whether Python gives the name a meaning of its own, as most names of an instance. It is no hook."""
-    return name.startswith("__")
+        yield MarkedFunction(hook, name, function, options)
 
 
 def _mark_of(value: Any) -> dict[str, Any] | None:
@@ -91,11 +96,10 @@ def _mark_of(value: Any) -> dict[str, Any] | None:
     return options if isinstance(options, dict) else None
 
 
-def _check(marked: MarkedFunction, relay: pluggy.HookRelay) -> None:
-    caller = getattr(relay, marked.hook, None)
-    if caller is None or caller.spec is None:
-        known = [name for name in vars(relay) if name.startswith(PREFIX)]
-        near = get_close_matches(marked.hook, known, n=1)
+def _checked(marked: MarkedFunction) -> HookFunction:
+    allowed = _hook_arguments().get(marked.hook)
+    if allowed is None:
+        near = get_close_matches(marked.hook, _hook_arguments(), n=1)
         hint = f"Did you mean {near[0]}?" if near else "docs/reference lists the hooks."
         raise PluginError(f"There is no hook {marked.hook}.", hint=hint)
     if inspect.iscoroutinefunction(marked.function) or inspect.isasyncgenfunction(marked.function):
@@ -110,15 +114,19 @@ def _check(marked: MarkedFunction, relay: pluggy.HookRelay) -> None:
             f"{marked.hook} is a wrapper, which hooks have no use for.",
             hint="To change something on its way, yield a middleware.",
         )
-    _check_arguments(marked, tuple(caller.spec.argnames))
+    rank = bool(marked.options.get("trylast")) - bool(marked.options.get("tryfirst"))
+    return HookFunction(marked.hook, marked.name, _arguments(marked, allowed), rank)
 
 
-def _check_arguments(marked: MarkedFunction, allowed: tuple[str, ...]) -> None:
+def _arguments(marked: MarkedFunction, allowed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the arguments that the function must be given. One with a default is the function's own."""
     try:
         parameters = inspect.signature(marked.function).parameters.values()
     except (TypeError, ValueError):
-        return
-    for parameter in parameters:
-        if parameter.default is parameter.empty and parameter.name not in allowed:
+        return ()
+    names = tuple(parameter.name for parameter in parameters if parameter.default is parameter.empty)
+    for name in names:
+        if name not in allowed:
             may = f"It may take: {', '.join(allowed)}." if allowed else "It takes none."
-            raise PluginError(f"{marked.hook} has no argument {parameter.name}.", hint=may)
+            raise PluginError(f"{marked.hook} has no argument {name}.", hint=may)
+    return names

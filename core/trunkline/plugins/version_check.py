@@ -3,7 +3,7 @@ imported. Installers check it too, but not for plugins that were installed befor
 """
 
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 
 from trunkline.errors import PluginError
 
@@ -11,7 +11,8 @@ _NEED = re.compile(r"^trunkline\s*\(?\s*((?:[<>=!~]=?=?\s*[\w.*]+\s*,?\s*)+)\)?\
 _CLAUSE = re.compile(r"([<>=!~]=?=?)\s*([\w.]+)")
 
 
-def check_platform_version(required: Iterable[str], version: str) -> None:
+@lru_cache(maxsize=256)  # all workers of a process check the same plugins; an error is not cached
+def check_platform_version(required: tuple[str, ...], version: str) -> None:
     """Raise PluginError when one of the requirements concerns the platform and ``version`` does not meet it."""
     for line in required:
         found = _NEED.match(line)

@@ -39,7 +39,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
             (site / module / "__init__.py").write_text(dedent(source))
             (site / module / "trunkline-plugin.toml").write_text(manifest)
         info = site / f"{dist.replace('-', '_')}-1.2.3.dist-info"
-        info.mkdir()
+        info.mkdir(exist_ok=True)
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {dist}\nVersion: 1.2.3\n")
         (info / "entry_points.txt").write_text(f"[trunkline]\n{name or dist} = {module}\n")
         monkeypatch.delitem(sys.modules, module, raising=False)

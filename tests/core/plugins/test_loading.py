@@ -40,6 +40,58 @@ def test_an_installed_plugin_is_loaded(install, load, state):
     assert found.hooks == ("trunkline_tools",)
 
 
+def test_each_worker_has_its_own_instance_of_a_class(install, load, tmp_path):
+    """What one worker's plugin remembers does not reach the same plugin of another worker."""
+    module = install(
+        "acme-counter",
+        """
+        import trunkline
+
+        class Plugin:
+            calls = 0
+
+            @trunkline.hookimpl
+            def trunkline_select_model(self, turn, preference):
+                self.calls += 1
+                return f"{preference}-{self.calls}"
+        """,
+    )
+    points = tmp_path / "site-packages" / "acme_counter-1.2.3.dist-info" / "entry_points.txt"
+    points.write_text(f"[trunkline]\ncounter = {module}:Plugin\n")
+    one, other = load(), load()
+    assert [one.select_model(None, "m"), one.select_model(None, "m"), other.select_model(None, "m")] == [
+        "m-1",
+        "m-2",
+        "m-1",
+    ]
+
+
+def test_a_plugin_that_changed_is_validated_again(install, load, state):
+    """A worker that starts after an upgrade judges the new code, not what another worker found in the old one."""
+    module = install("acme-greeter", GOOD)
+    assert state(load(), "acme-greeter").hooks == ("trunkline_tools",)
+    install(
+        "acme-greeter",
+        "import trunkline\n@trunkline.hookimpl\ndef trunkline_tool():\n    return []",
+        module=module,
+    )
+    found = state(load(), "acme-greeter")
+    assert (found.status, found.reason) == ("refused", "There is no hook trunkline_tool.")
+
+
+def test_an_object_is_a_plugin_only_once(load, state):
+    """Two names for the same object would double all that it does."""
+
+    class Plugin:
+        @trunkline.hookimpl
+        def trunkline_tools(self):
+            return []
+
+    plugin = Plugin()
+    found = state(load(extra=(plugin, plugin)), "Plugin-2")
+    assert (found.status, found.reason) == ("refused", "It is the same object as the plugin Plugin.")
+
+
 OUTDATED = {
     "name of the face": (
         "from trunkline import Meant",

@@ -214,10 +214,10 @@ class PriceTable:
         version: str = OWN_PRICES,
         fallback: "PriceTable | None" = None,
     ) -> None:
-        rates = {name: Rate.from_price(price, version) for name, price in prices.items()}
-        patterns = sorted((name for name in rates if "*" in name), key=len, reverse=True)
-        self._exact = {name: rate for name, rate in rates.items() if "*" not in name}
-        self._patterns = [(name, rates[name]) for name in patterns]
+        self._prices = prices
+        self._version = version
+        self._patterns = sorted((name for name in prices if "*" in name), key=len, reverse=True)
+        self._rates: dict[str, Rate] = {}  # of the names that were looked up: most processes need none or one
         self._fallback = fallback
 
     def find_rate(self, *labels: str) -> Rate | None:
@@ -238,12 +238,18 @@ class PriceTable:
 
     def _own_rate(self, labels: Sequence[str]) -> Rate | None:
         for label in labels:
-            if label in self._exact:
-                return self._exact[label]
-        for pattern, rate in self._patterns:
+            if label in self._prices and "*" not in label:
+                return self._rate_of(label)
+        for pattern in self._patterns:
             if any(fnmatchcase(label, pattern) for label in labels):
-                return rate
+                return self._rate_of(pattern)
         return None
+
+    def _rate_of(self, name: str) -> Rate:
+        """Return the rate of the price with this name, which is computed once."""
+        if name not in self._rates:
+            self._rates[name] = Rate.from_price(self._prices[name], self._version)
+        return self._rates[name]
 
 
 def _token_rate(

@@ -3,11 +3,13 @@
 import contextlib
 import socket
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 if TYPE_CHECKING:
+    import asyncio
+
     from starlette.types import ASGIApp
 
 CLOSING_SECONDS = 2.0
@@ -27,6 +29,7 @@ async def serve_app(app: "ASGIApp", listening: socket.socket) -> None:
     config = Config(
         app,
         http=timeout_protocol(),
+        ws=_websocket_protocol,  # type: ignore[arg-type]  # uvicorn only calls it
         lifespan="off",
         log_config=None,
         log_level="warning",
@@ -40,6 +43,13 @@ async def serve_app(app: "ASGIApp", listening: socket.socket) -> None:
         with anyio.CancelScope(shield=True):
             await server.serve(sockets=[listening])
         tasks.cancel_scope.cancel()
+
+
+def _websocket_protocol(**arguments: Any) -> "asyncio.Protocol":
+    """Return the protocol of a connection that becomes a WebSocket. uvicorn would import it at each start."""
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+    return WebSocketsSansIOProtocol(**arguments)
 
 
 async def _until_cancelled(server: object) -> None:

@@ -110,9 +110,15 @@ class MemoryWorker(Worker):
             context.bus, context.home, retention, self._logs, self._collections, self._unqueried_plugins
         )
         purgers = [owned.item for owned in context.plugins.purgers()]
-        texts = [*map(describe_search, (None, 0, 1)), *(text for purger in purgers for text in purger.texts)]
-        own = boilerplate_lines(texts, (owned.item.spec for owned in context.plugins.tools()))
-        return PurgeService(self._store, purgers, external_data, self._purged_turns, own)
+
+        def own_lines() -> frozenset[bytes]:
+            texts = [
+                *map(describe_search, (None, 0, 1)),
+                *(text for purger in purgers for text in purger.texts),
+            ]
+            return boilerplate_lines(texts, (owned.item.spec for owned in context.plugins.tools()))
+
+        return PurgeService(self._store, purgers, external_data, self._purged_turns, own_lines)
 
     def _unqueried_plugins(self) -> list[str]:
         """Return the installed plugins that a purge cannot query: those that are not loaded, and those whose purgers

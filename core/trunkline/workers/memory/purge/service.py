@@ -6,7 +6,7 @@ the turn would store its messages again at its end.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -32,7 +32,8 @@ class PurgeService:
     """Purges one store.
 
     ``purgers`` are the purgers of plugins. ``external_data`` is the data outside of memory. ``purged_turns`` is the
-    rule that refuses changes of purged turns. ``own`` are lines that the program itself writes.
+    rule that refuses changes of purged turns. ``own`` returns the lines that the program itself writes; it is called by
+    each purge, because a start does not need them.
     """
 
     def __init__(
@@ -41,13 +42,13 @@ class PurgeService:
         purgers: Sequence[Purger],
         external_data: ExternalData | None,
         purged_turns: PurgedTurnRule,
-        own: frozenset[bytes] = frozenset(),
+        own: Callable[[], frozenset[bytes]] = frozenset,
     ) -> None:
         self._store = store
         self._purgers = tuple(purgers)
         self._external_data = external_data
         self._purged_turns = purged_turns
-        self._boilerplate = own
+        self._own_lines = own
         self._purge_log = PurgeLog(store)
 
     async def load(self) -> None:
@@ -112,9 +113,8 @@ class PurgeService:
         found = await self._store.trace(request.target)
         begun = await self._purge_log.unfinished(request.target)
         known = found if begun is None else found.merged(begun.purge)
-        known = msgspec.structs.replace(
-            known, lines=without_boilerplate(known.lines, self._boilerplate), own=self._boilerplate
-        )
+        own = self._own_lines()
+        known = msgspec.structs.replace(known, lines=without_boilerplate(known.lines, own), own=own)
         named = parse_conversation_id(request.target)
         return (
             known
