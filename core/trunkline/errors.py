@@ -67,6 +67,8 @@ class ErrorCode(StrEnum):
     ENGINE_UNAVAILABLE = "engine_unavailable"
     STORAGE_FAILURE = "storage_failure"
     PROVIDER_ERROR = "provider_error"
+    OVER_BUDGET = "over_budget"
+    NOT_SENT = "not_sent"
     TOOL_ERROR = "tool_error"
     CONTEXT_OVERFLOW = "context_overflow"
     PANIC = "panic"
@@ -87,6 +89,10 @@ FIXED_SENTENCES: dict[ErrorCode, str] = {
     ErrorCode.ENGINE_UNAVAILABLE: "The agent is not available right now. Your message was not accepted; try again.",
     ErrorCode.STORAGE_FAILURE: "Storage failed. The message may not have been persisted.",
     ErrorCode.PROVIDER_ERROR: "The model provider failed to answer.",
+    ErrorCode.OVER_BUDGET: "A budget is used up, so no model was asked. Wait until it opens again, or ask the owner, "
+    "who opens it with: trunkline budget reset",
+    ErrorCode.NOT_SENT: "No model was asked, because a setting or safeguard of the owner does not permit it. Leave "
+    "pictures and files out, or ask the owner, who is shown the reason.",
     ErrorCode.TOOL_ERROR: "A tool failed in a way the turn could not recover from.",
     ErrorCode.CONTEXT_OVERFLOW: "The conversation no longer fits the model's context window.",
     ErrorCode.PANIC: "Everything was stopped. The owner releases it with: trunkline panic --release",
@@ -111,9 +117,11 @@ class ModelError(Exception):
     """A model call failed.
 
     ``code`` is sent to clients: ``provider_error`` or ``context_overflow``, or ``invalid_request`` if the request has
-    files that the model does not take. ``fault`` is the finer reason for logs, traces and middleware that retries.
-    ``detail`` is raw text for the log and is not sent to clients. ``retry_after`` is the number of seconds after which
-    the vendor accepts another request; None if the vendor does not say.
+    files that the model does not take. Trunkline's own refusals, with which no vendor was asked, have ``over_budget``,
+    ``rate_limited`` (calls that still run hold the rest of a budget), ``not_sent`` or ``panic``. ``fault`` is the finer
+    reason for logs, traces and middleware that retries. ``detail`` is raw text for the log and is not sent to clients.
+    ``retry_after`` is the number of seconds after which the vendor accepts another request; None if the vendor does not
+    say.
     """
 
     def __init__(
@@ -182,7 +190,7 @@ class NoAnswer(ToolError):
 class CompletionError(ToolError):
     """A model did not answer a question that was asked outside of a turn.
 
-    ``code`` is one of ``ErrorCode``, or ``over_budget`` or ``timeout``; the text is fixed for each code.
+    ``code`` is one of ``ErrorCode`` or ``timeout``; the text is fixed for each code.
     """
 
     def __init__(self, code: str, text: str) -> None:
@@ -197,7 +205,8 @@ _KIND_OF_CODE: dict[str, ToolErrorKind] = {
     "invalid_arguments", "unauthorized": "permission_denied", "forbidden": "permission_denied", "panic":
     "permission_denied", "invalid_policy": "unsupported", "not_found": "not_found", "conflict": "conflict",
     "write_conflict": "conflict", "too_large": "too_large", "context_overflow": "too_large", "rate_limited":
-    "rate_limited", "over_budget": "rate_limited", "timeout": "timeout", "not_supported": "unsupported",
+    "rate_limited", "over_budget": "rate_limited", "not_sent": "permission_denied", "timeout": "timeout",
+    "not_supported": "unsupported",
     "unsupported_format": "invalid_arguments", "provider_error": "upstream_error", "engine_unavailable": "unavailable",
     "storage_failure": "unavailable", "write_failure": "unavailable", "internal": "internal",
 }  # fmt: skip

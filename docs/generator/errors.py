@@ -64,7 +64,7 @@ def _codes() -> str:
 
 def _faults() -> str:
     rows = [(code(fault), FAULTS[fault]) for fault in typing.get_args(ModelFault)]
-    note = "Each `provider_error` has one of these faults, in the log and in traces. They are not sent to clients."
+    note = "A failed call of a model has one of these faults in the log and in traces. They are not sent to clients."
     return f"## Why a model failed\n\n{note}\n\n{table(('fault', 'meaning'), rows)}"
 
 

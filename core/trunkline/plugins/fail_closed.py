@@ -58,7 +58,7 @@ class _ModelGuard(_Refusing):
     )
 
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
-        raise ModelError(ErrorCode.PROVIDER_ERROR, "refused", self.sentence)
+        raise ModelError(ErrorCode.NOT_SENT, "refused", self.sentence)
         yield
 
 

@@ -119,7 +119,7 @@ async def state(bus: Bus, block: str = "", **limits: Any) -> BudgetState:
 
 def refused(answer: TurnAnswer) -> str:
     """Return why a turn was refused."""
-    assert answer.ended.code is ErrorCode.PROVIDER_ERROR and answer.text == ""
+    assert answer.ended.code is ErrorCode.OVER_BUDGET and answer.text == ""
     return answer.ended.detail
 
 

@@ -149,6 +149,9 @@ async def test_an_attached_text_is_redacted_and_a_picture_refused(tmp_path: Path
             assert CUSTOMER in told.text and "CUSTOMER_" not in told.text
             shown = await running.say("Look", images=(picture,), conversation=told.accepted.conversation)
             assert "files = true" in shown.ended.detail
+            assert shown.ended.code is trunkline.ErrorCode.NOT_SENT and "Leave pictures" in (
+                shown.ended.sentence or ""
+            )
             again = await running.say("And now?", conversation=told.accepted.conversation)
             assert again.ended.code is None
         sent = [json.dumps(request.body) for request in provider.answer_requests]

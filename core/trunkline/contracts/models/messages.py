@@ -11,11 +11,6 @@ from trunkline_bus import Payload
 MicroUSD = Annotated[int, msgspec.Meta(ge=0)]
 """Millionths of a US dollar as an integer, so that sums are exact."""
 
-OVER_BUDGET: Final = "over_budget"
-"""The code of a request that is refused before the model call: it could cost more than ``max_cost``, or a budget of the
-owner is used up.
-"""
-
 TIMEOUT: Final = "timeout"
 """The code if the model did not finish within ``timeout``."""
 

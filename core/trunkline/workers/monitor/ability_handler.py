@@ -46,7 +46,6 @@ from trunkline.contracts.models.ability_messages import (
     VectorPart,
 )
 from trunkline.contracts.models.adapter import ModelRequest, Operation
-from trunkline.contracts.models.messages import OVER_BUDGET
 from trunkline.contracts.models.subjects import AUDIO_STORE
 from trunkline.contracts.models.vectors import pack_vectors
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
@@ -289,8 +288,8 @@ class AbilityHandler:
         log.warning("a call for %s failed: %s", call.request.operation, error)
         span.set_status(trace.StatusCode.ERROR, error.fault)
         span.set_attribute(semconv.ERROR_TYPE, error.fault)
-        if error.fault == OVER_BUDGET:
-            return Refusal(OVER_BUDGET, error.detail)
+        if error.fault == "over_budget":
+            return Refusal(error.code, error.detail)
         why = self._call_config.explainer.describe(error, call.label)
         return Refusal(error.code, f"{FIXED_SENTENCES[error.code]} {why}".strip())
 

@@ -92,7 +92,7 @@ class BlockProfile:
     def raise_if_unreadable(self) -> None:
         """Raise ModelError when the chosen models are unknown because a file cannot be read."""
         if self.problem:
-            raise ModelError(ErrorCode.PROVIDER_ERROR, "refused", f"No model was called. {self.problem}")
+            raise ModelError(ErrorCode.NOT_SENT, "refused", f"No model was called. {self.problem}")
 
     @property
     def always_send(self) -> tuple[str, ...] | None:

@@ -11,7 +11,7 @@ from opentelemetry import trace
 
 from trunkline.contracts.blocks.model_choice import VISION
 from trunkline.contracts.models.adapter import ModelRequest
-from trunkline.contracts.models.messages import NO_VISION_MODEL, OVER_BUDGET, Complete, Completion
+from trunkline.contracts.models.messages import NO_VISION_MODEL, Complete, Completion
 from trunkline.contracts.models.prices import Rate
 from trunkline.contracts.turns.feed_messages import FeedEvent
 from trunkline.contracts.turns.journal_messages import ModelCallFailed, ModelCallFinished
@@ -97,7 +97,7 @@ class CompletionHandler:
             log.warning("a completion for block %s was not sent: %s", block, error)
             raise refused(ErrorCode.ENGINE_UNAVAILABLE) from error
         if isinstance(entry, ModelCallFailed):
-            raise Refusal(OVER_BUDGET, entry.detail) if entry.fault == OVER_BUDGET else refused(entry.code)
+            raise Refusal(entry.code, entry.detail) if entry.fault == "over_budget" else refused(entry.code)
         return self._completion(question, choice, caller, entry)
 
     async def _choose(self, question: Complete, block: str) -> SelectedModel:
@@ -166,5 +166,7 @@ def _token_limit(question: Complete, rate: Rate | None) -> int | None:
     if affordable is None:
         return question.max_tokens
     if affordable < 1:
-        raise Refusal(OVER_BUDGET, f"The question alone could cost more than {question.max_cost} micro-USD.")
+        raise Refusal(
+            ErrorCode.OVER_BUDGET, f"The question alone could cost more than {question.max_cost} micro-USD."
+        )
     return affordable if question.max_tokens is None else min(affordable, question.max_tokens)

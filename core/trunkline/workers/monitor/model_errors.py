@@ -86,7 +86,7 @@ class ModelErrorFormatter:
         error's text."""
         if error.fault == "over_budget":  # Trunkline's own sentences, in which times look like addresses
             return _shorten(self._redactor.redact(error.detail))
-        if not model:
+        if not model or error.code is ErrorCode.NOT_SENT:
             return _shorten(
                 self._redact(error.detail)
             )  # Trunkline's own text, which may name files: AGENT.md is not a host name

@@ -181,11 +181,11 @@ class ModelRegistry:
             request = await self._attachments.load(request, adapter)
         if not adapter.sees and any(message.images for message in request.messages):
             raise ModelError(
-                ErrorCode.PROVIDER_ERROR, "refused", f"the adapter {adapter.name} sends no images"
+                ErrorCode.INVALID_REQUEST, "refused", f"the adapter {adapter.name} sends no images"
             )
         if not adapter.reads and any(message.documents for message in request.messages):
             raise ModelError(
-                ErrorCode.PROVIDER_ERROR, "refused", f"the adapter {adapter.name} sends no documents"
+                ErrorCode.INVALID_REQUEST, "refused", f"the adapter {adapter.name} sends no documents"
             )
         if request.response_format is not None and not adapter.enforces_format(request):
             answer = ask_in_format(request, self._send)

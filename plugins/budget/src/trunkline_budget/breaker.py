@@ -49,7 +49,7 @@ class BudgetBreaker:
     def bus(self) -> Bus:
         """The bus. Raises ModelError if the lifespan has failed or ended."""
         if self._bus is None:
-            raise ModelError(ErrorCode.PROVIDER_ERROR, "over_budget", "The budgets cannot be checked here.")
+            raise ModelError(ErrorCode.OVER_BUDGET, "over_budget", "The budgets cannot be checked here.")
         return self._bus
 
     async def counters(self) -> BudgetCounters:
@@ -84,7 +84,7 @@ class BudgetBreaker:
             pass
         except BusError as error:
             log.warning("%s (the event could not be published: %s)", text, error)
-        raise ModelError(ErrorCode.PROVIDER_ERROR, "over_budget", text)
+        raise ModelError(ErrorCode.OVER_BUDGET, "over_budget", text)
 
     def hurry(self) -> None:
         """Look soon for reservations of killed processes."""
@@ -95,4 +95,4 @@ class BudgetBreaker:
         """Raise ModelError for a budget of which calls that still run hold the rest."""
         owner = budget_owner(budget.block, budget.turn)
         why = f"Calls that still run hold the rest of the budget of {owner}. Try again when they have ended."
-        raise ModelError(ErrorCode.PROVIDER_ERROR, "over_budget", why)
+        raise ModelError(ErrorCode.RATE_LIMITED, "over_budget", why)

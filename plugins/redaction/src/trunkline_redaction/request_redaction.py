@@ -10,7 +10,7 @@ from contextlib import aclosing
 from msgspec.structs import replace
 
 from trunkline import ErrorCode, Message
-from trunkline.api.model import AskModel, ModelError, ModelEvent, ModelFault, ModelRequest
+from trunkline.api.model import AskModel, ModelError, ModelEvent, ModelRequest
 from trunkline_redaction.answer_restore import RestoredAnswer
 from trunkline_redaction.key_source import KeySource
 from trunkline_redaction.placeholders import Placeholders
@@ -20,7 +20,7 @@ from trunkline_redaction.settings import RedactionSettings
 LEFT_OUT = "[The files of this message are not sent, because redaction is on.]"
 """What the model reads in place of files of earlier turns."""
 
-CURE = "set files = true in [plugins.redaction]"
+CURE = "leave them out, or set files = true in [plugins.redaction]"
 
 
 class RequestRedaction:
@@ -51,19 +51,23 @@ class RequestRedaction:
         """Return the request without files that may not be sent. Raises ModelError if it may not be sent at all."""
         if request.operation == "embeddings" and not self._keys.is_shared:
             # Vectors are kept. Those of other placeholders would not be found by the text that they were made of.
-            raise _error("unavailable", "the key of placeholders is not read from the bus yet")
+            why = "the key of placeholders is not read from the bus yet"
+            raise ModelError(ErrorCode.ENGINE_UNAVAILABLE, "unavailable", why)
         if self._settings.files:
             return request
         if request.operation == "transcription":
-            raise _error(
-                "refused",
-                "redaction is on and cannot listen to recordings: set files = true in [plugins.redaction]",
+            raise ModelError(
+                ErrorCode.NOT_SENT, "refused", f"Redaction is on and cannot listen to recordings: {CURE}."
             )
         request = replace(
             request, messages=tuple(_without_old_files(one, request.turn) for one in request.messages)
         )
         if any(message.images or message.documents for message in request.messages):
-            raise _error("refused", f"redaction is on and cannot look into images and documents: {CURE}")
+            raise ModelError(
+                ErrorCode.NOT_SENT,
+                "refused",
+                f"Redaction is on and cannot look into images and documents: {CURE}.",
+            )
         return request
 
 
@@ -75,7 +79,3 @@ def _without_old_files(message: Message, turn: str) -> Message:
         return message
     content = "\n\n".join(filter(None, (message.content, LEFT_OUT)))
     return replace(message, content=content, images=(), documents=())
-
-
-def _error(fault: ModelFault, why: str) -> ModelError:
-    return ModelError(ErrorCode.PROVIDER_ERROR, fault, why)

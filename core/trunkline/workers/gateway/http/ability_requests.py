@@ -47,7 +47,7 @@ def failed_ability(request: Request, error: CompletionError) -> Response:
         return json_response(body, GATEWAY_TIMEOUT, NO_RETRY)
     code = error_code(error.code)
     detail = _detail(code, str(error)) if is_owner(request) else ""
-    headers = NO_RETRY if code is ErrorCode.PROVIDER_ERROR else {}
+    headers = NO_RETRY if code in (ErrorCode.PROVIDER_ERROR, ErrorCode.OVER_BUDGET) else {}
     return json_response(error_object(code, detail=detail), STATUS[code], headers)
 
 

@@ -279,12 +279,15 @@ _TYPES = {
     ErrorCode.TOO_LARGE: "invalid_request_error",
     ErrorCode.RATE_LIMITED: "rate_limit_error",
     ErrorCode.CONTEXT_OVERFLOW: "invalid_request_error",
+    ErrorCode.OVER_BUDGET: "insufficient_quota",
+    ErrorCode.NOT_SENT: "permission_error",
 }
 
 _CODES = {
     ErrorCode.UNAUTHORIZED: "invalid_api_key",
     ErrorCode.CONTEXT_OVERFLOW: "context_length_exceeded",
     ErrorCode.RATE_LIMITED: "rate_limit_exceeded",
+    ErrorCode.OVER_BUDGET: "insufficient_quota",
 }
 
 

@@ -81,6 +81,8 @@ STATUSES: dict[FinishReason, tuple[ResponseStatus, str]] = {
 
 ERROR_CODES = {
     ErrorCode.RATE_LIMITED: "rate_limit_exceeded",
+    ErrorCode.OVER_BUDGET: "rate_limit_exceeded",
+    ErrorCode.NOT_SENT: "invalid_prompt",
     ErrorCode.INVALID_REQUEST: "invalid_prompt",
     ErrorCode.CONTEXT_OVERFLOW: "invalid_prompt",
 }

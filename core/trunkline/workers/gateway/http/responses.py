@@ -29,6 +29,8 @@ STATUS: dict[ErrorCode, int] = {
     ErrorCode.ENGINE_UNAVAILABLE: 503,
     ErrorCode.STORAGE_FAILURE: 503,
     ErrorCode.PROVIDER_ERROR: 502,
+    ErrorCode.OVER_BUDGET: 429,
+    ErrorCode.NOT_SENT: 403,
     ErrorCode.TOOL_ERROR: 502,
     ErrorCode.CONTEXT_OVERFLOW: 400,
     ErrorCode.PANIC: 503,
