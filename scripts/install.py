@@ -1,6 +1,6 @@
 """Installs the pinned dependencies and this checkout's packages. ``scripts/setup`` runs it with the Python of .venv.
 
-    install.py LOCK PROJECT...
+    install.py LOCK [PROJECT...]
 
 uv installs in seconds what takes pip a minute. uv itself is a wheel, pinned and hashed like the rest, which pip
 fetches. Where there is no uv for a machine, pip does everything. Needs the standard library only.
@@ -49,7 +49,8 @@ def main(lock: str, *projects: str) -> None:
     uv = find_uv()
     if not (uv and install_with_uv(uv, lock, count)):
         install_with_pip(lock, count)
-    install_projects(uv, [Path(project).resolve() for project in projects])
+    if projects:
+        install_projects(uv, [Path(project).resolve() for project in projects])
 
 
 # uv ----------------------------------------------------------------------------------------------------------

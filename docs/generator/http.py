@@ -25,7 +25,7 @@ INTRODUCTION = """
 The gateway listens on `gateway.host` and `gateway.port`, by default `127.0.0.1:8420`. Every path except
 `/healthz` and `/readyz` requires the token of this home, which is in `~/.trunkline/token`: as
 `Authorization: Bearer TOKEN`, or as `X-API-Key: TOKEN`. The same contract is served as OpenAPI at `/openapi.json`.
-Plugins may add paths under `/x/<plugin>/`.
+Plugins may add paths under `/x/<plugin>/`. The files of the web app at `/` need no token, because they contain no data.
 
 The server ignores unknown fields of a request, and sends only the fields that are listed here. An error is
 `{"code": …, "message": …}` with one of the [fixed codes](errors.md). `metadata.reason` may give details; for a 409 only

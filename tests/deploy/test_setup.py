@@ -113,7 +113,10 @@ def test_a_failed_installation_leaves_no_success_marker(clone: Path, tmp_path: P
 def test_the_pins_hold_no_address() -> None:
     """The committed pins name versions and hashes, and no server."""
     clients = (ROOT / "tests/clients/locks").glob("*.txt")
-    named = [ROOT / lock for lock in ("requirements.txt", "deploy/requirements.txt", "scripts/uv.txt")]
+    named = [
+        ROOT / lock
+        for lock in ("requirements.txt", "deploy/requirements.txt", "scripts/uv.txt", "scripts/node.txt")
+    ]
     for lock in [*named, *clients]:
         text = lock.read_text()
         assert "://" not in text and "--index" not in text

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from trunkline._util.lazy_names import find_public
 from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.documents.reader import Reader
-from trunkline.contracts.gateway.access import HttpRoute
+from trunkline.contracts.gateway.access import HttpRoute, StaticSite
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.importer import Importer
 from trunkline.contracts.memory.purger import Purger
@@ -184,6 +184,10 @@ def _route(item: HttpRoute) -> Problem:
     return None if item.methods else "has no methods"
 
 
+def _site(item: StaticSite) -> Problem:
+    return None if item.folder.is_absolute() else f"has the folder {str(item.folder)!r}; it must be absolute"
+
+
 def _payload(item: Any) -> Problem:
     if not (isinstance(item, type) and issubclass(item, Payload)):
         return "is not a subclass of trunkline.api.bus.Payload"
@@ -229,6 +233,7 @@ HOOK_RULES: Mapping[str, HookRule] = {
     "trunkline_authenticators": HookRule("authenticator", _async_callable("name"), ranked=True),
     "trunkline_admission_rules": HookRule("admission rule", _async_callable("name"), ranked=True),
     "trunkline_http_routes": HookRule("HttpRoute", _instance(HttpRoute, _route)),
+    "trunkline_static_sites": HookRule("StaticSite", _instance(StaticSite, _site)),
     "trunkline_tools": HookRule("Tool", _instance(Tool, _tool), lambda item: str(item.spec.name)),
     "trunkline_tool_sources": HookRule(
         "ToolSource", _instance(ToolSource, _tool_source), lambda item: str(item.name)

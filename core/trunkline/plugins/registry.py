@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from trunkline.contracts.channels.channel import Channel
     from trunkline.contracts.documents.reader import Reader
-    from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute
+    from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute, StaticSite
     from trunkline.contracts.gateway.messages import SendMessage
     from trunkline.contracts.memory.embedder import Embedder
     from trunkline.contracts.memory.importer import Importer
@@ -236,6 +236,10 @@ class Plugins:
     def http_routes(self) -> "tuple[OwnedItem[HttpRoute], ...]":
         """Return additional HTTP routes."""
         return self.collect("trunkline_http_routes")
+
+    def static_site(self) -> "OwnedItem[StaticSite] | None":
+        """Return the web app; None if no plugin has one."""
+        return next(iter(self.collect("trunkline_static_sites")), None)
 
     # Tools -----------------------------------------------------------------------------------------------------
 

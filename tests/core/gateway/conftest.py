@@ -42,9 +42,11 @@ async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 60.0)
 
 
 @asynccontextmanager
-async def started_environment(*plugins: object) -> AsyncIterator[Environment]:
-    """The platform with a monitor that echoes until a test gives it another script."""
-    async with platform(workers=("gateway", "memory"), plugins=plugins) as running:
+async def started_environment(*plugins: object, without: tuple[str, ...] = ()) -> AsyncIterator[Environment]:
+    """The platform with a monitor that echoes until a test gives it another script. Installed plugins may be left
+    out."""
+    config = {"plugins.disabled": without} if without else {}
+    async with platform(workers=("gateway", "memory"), plugins=plugins, config=config) as running:
         monitor = FakeMonitor(running.bus)
         headers = {"authorization": f"Bearer {running.token}"}
         async with (

@@ -35,6 +35,7 @@ DESIGN = {
     "admission_rules",
     "route",
     "http_routes",
+    "static_sites",
     "tools",
     "tool_middleware",
     "tool_sources",
@@ -123,6 +124,7 @@ def test_the_typed_interface_calls_every_hook(load):
     ):  # fmt: skip
         assert isinstance(ask(), tuple)
     assert isinstance(plugins.lifespans("tools"), tuple)
+    assert plugins.static_site() is None or plugins.static_site().item.folder.is_dir()
     assert plugins.stop_turn(TURN) is None
     assert plugins.select_model(TURN, "x") is None
     assert plugins.render(TextReset(step=0), "terminal") is None

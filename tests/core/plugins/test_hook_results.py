@@ -1,9 +1,11 @@
 """Asking hooks: each implementation apart, items checked, names unique, order known."""
 
+from pathlib import Path
+
 import pytest
 
 import trunkline
-from trunkline.api.gateway import HttpRoute, SendMessage
+from trunkline.api.gateway import HttpRoute, SendMessage, StaticSite
 from trunkline.api.memory import SearchMemory
 
 HEAD = "import trunkline\n"
@@ -95,6 +97,7 @@ def test_hook_results_may_be_a_generator_a_list_or_none(load):
         ("trunkline_messages", lambda: [dict], "is not a subclass of trunkline.api.bus.Payload"),
         ("trunkline_commands", lambda: [print], "is not a click.Command"),
         ("trunkline_http_routes", lambda: [HttpRoute("x", ("GET",), print)], "must begin with /"),
+        ("trunkline_static_sites", lambda: [StaticSite(Path("site"))], "must be absolute"),
     ],
 )
 def test_an_invalid_hook_result_is_refused_with_a_hint(load, hook, result, said):

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -111,3 +112,23 @@ class HttpRoute:
     methods: tuple[str, ...]
     endpoint: Callable[[Any], Awaitable[Any]]
     public: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StaticSite:
+    """A web app: a folder of files that the gateway serves at ``/`` to everybody who reaches the port, without a
+    credential. ``folder`` is absolute, and its ``index.html`` is the page at ``/``.
+
+    Guarantees: the gateway reads the files itself and runs no code of the plugin. It serves the files that are there
+    when it starts, and no link, hidden file or file of an unknown type. A file in a folder of routes, such as ``api``,
+    is not served. Each response has a Content-Security-Policy under which a page loads scripts, styles, fonts and data
+    from the gateway only.
+
+    Not guaranteed: that the site is served, because only the first site counts.
+
+    Files below ``immutable`` may be cached forever: their names must change with their content. ``NAME.gz`` beside a
+    file is its compressed form.
+    """
+
+    folder: Path
+    immutable: str = "assets"

@@ -30,6 +30,7 @@ from trunkline.contracts.hooks.gateway import (
     trunkline_authenticators,
     trunkline_http_routes,
     trunkline_route,
+    trunkline_static_sites,
 )
 from trunkline.contracts.hooks.markers import PROJECT, hookimpl
 from trunkline.contracts.hooks.memory import (
@@ -89,6 +90,7 @@ __all__ = [
     "trunkline_route",
     "trunkline_sandboxes",
     "trunkline_select_model",
+    "trunkline_static_sites",
     "trunkline_stop_turn",
     "trunkline_tool_middleware",
     "trunkline_tool_sources",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trunkline.contracts.hooks.markers import hookspec
 
 if TYPE_CHECKING:
-    from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute
+    from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute, StaticSite
     from trunkline.contracts.gateway.messages import SendMessage
     from trunkline.contracts.plugins.extensions import PluginSettings
 
@@ -91,5 +91,22 @@ def trunkline_http_routes(settings: "PluginSettings") -> "Iterable[HttpRoute]":
     @trunkline.hookimpl
     def trunkline_http_routes():
         return [HttpRoute("/now", ("GET",), now)]
+    ```
+    """
+
+
+@hookspec
+def trunkline_static_sites(settings: "PluginSettings") -> "Iterable[StaticSite]":
+    """Add a web app, whose files the gateway serves at ``/``. The first one counts.
+
+    ```python
+    from pathlib import Path
+
+    import trunkline
+    from trunkline.api.gateway import StaticSite
+
+    @trunkline.hookimpl
+    def trunkline_static_sites():
+        return [StaticSite(Path(__file__).parent / "site")]
     ```
     """

@@ -79,6 +79,7 @@ class GatewayWorker(Worker):
             metrics=JournalMetrics(context.bus),
             metrics_for=settings.metrics,
             hosts=settings.allowed_hosts,
+            site=context.plugins.static_site(),
         )
         self._closing = state.closing
         protocol = timeout_protocol(settings.header_timeout, settings.body_timeout)
@@ -108,7 +109,8 @@ class GatewayWorker(Worker):
     def _listener(self, state: "AppState") -> Listener:
         from trunkline.workers.gateway.http.app import open_paths
 
-        public = ", ".join(sorted(open_paths(state)))
+        site = ["/ (the web app's files)"] if state.site is not None else []
+        public = ", ".join([*site, *sorted(open_paths(state))])
         credential = f"the token in {self.context.home.token_file}; none for {public}"
         return Listener(
             address=self.address, purpose="the gateway, for people and programs", credential=credential

@@ -35,6 +35,7 @@ from trunkline.workers.gateway.http import (
 )
 from trunkline.workers.gateway.http.app_state import AppState
 from trunkline.workers.gateway.http.responses import error_response, exception_response
+from trunkline.workers.gateway.http.static_files import site_routes
 from trunkline_bus import BusError, Refusal
 
 __all__ = ["AppState", "build_app", "open_paths"]
@@ -71,8 +72,10 @@ def build_app(state: AppState) -> Starlette:
         *openapi.ROUTES,
         *(() if state.metrics_for == "off" else metrics.ROUTES),
     )
+    routes = [*own, *_plugin_routes(state.routes)]
+    site = site_routes(state.site, routes)
     app = Starlette(
-        routes=[*own, *_plugin_routes(state.routes)],
+        routes=[*routes, *site],
         middleware=[
             Middleware(
                 AuthMiddleware,
@@ -81,7 +84,7 @@ def build_app(state: AppState) -> Starlette:
                 tracer=tracer,
                 host=state.host,
                 hosts=state.hosts,
-                open_paths=open_paths(state),
+                open_paths=open_paths(state) | {route.path for route in site},
                 hidden=HIDDEN,
             )
         ],
@@ -98,7 +101,7 @@ def build_app(state: AppState) -> Starlette:
 
 
 def open_paths(state: AppState) -> frozenset[str]:
-    """Return the paths that need no credential."""
+    """Return the paths that need no credential, besides those of the web app's files, which contain no data."""
     plugin_paths = (_path(one) for one in state.routes if one.item.public)
     return frozenset({*PUBLIC, *plugin_paths, *((metrics.PATH,) if state.metrics_for == "open" else ())})
 

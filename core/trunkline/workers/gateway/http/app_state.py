@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import anyio
 from starlette.requests import HTTPConnection
 
-from trunkline.contracts.gateway.access import HttpRoute, Identity, is_home_owner
+from trunkline.contracts.gateway.access import HttpRoute, Identity, StaticSite, is_home_owner
 from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.plugins.ownership import OwnedItem
 from trunkline.runtime.http.auth import HttpAuth
@@ -43,6 +43,7 @@ class AppState:
     metrics: "JournalMetrics"
     metrics_for: Literal["token", "open", "off"] = "token"
     hosts: tuple[str, ...] = ()
+    site: OwnedItem[StaticSite] | None = None
     poll_limiter: PollLimiter = field(default_factory=PollLimiter)
     closing: anyio.Event = field(default_factory=anyio.Event)
 

@@ -1,0 +1,40 @@
+/** The frame of all pages: navigation, and the page that the address names, once this browser is signed in. */
+import { Suspense } from "react";
+
+import { useTexts } from "./i18n";
+import { sentence } from "./i18n/errors";
+import { Navigation } from "./Navigation";
+import { useLocation } from "./router";
+import { SignInPage } from "./session/SignInPage";
+import { useSession } from "./session/session";
+import { FailureBoundary } from "./ui/FailureBoundary";
+import { Notice } from "./ui/Notice";
+
+export function App() {
+  const t = useTexts();
+  const session = useSession();
+  const { page } = useLocation();
+  if (session.state === "out") return <SignInPage onSignedIn={session.refresh} />;
+  if (session.state !== "in") {
+    return <p className="waiting">{t(session.state === "unknown" ? "app.loading" : "error.unreachable")}</p>;
+  }
+  return (
+    <div className="frame">
+      <a className="skip" href="#content" onClick={(event) => skipTo(event)}>
+        {t("app.skip")}
+      </a>
+      <Navigation page={page} onSignOut={session.signOut} />
+      <main id="content" tabIndex={-1}>
+        <FailureBoundary key={page} fallback={(error) => <Notice kind="error">{t("app.failed", { reason: sentence(t, error) })}</Notice>}>
+          <Suspense fallback={<p className="waiting">{t("app.loading")}</p>}>{t(`nav.${page}`)}</Suspense>
+        </FailureBoundary>
+      </main>
+    </div>
+  );
+}
+
+/** Move the focus without changing the address, which names the page. */
+function skipTo(event: React.MouseEvent) {
+  event.preventDefault();
+  document.getElementById("content")?.focus();
+}

@@ -1,0 +1,67 @@
+/** The links to the pages, and the menu with appearance, language and sign-out. */
+import * as Menu from "@radix-ui/react-dropdown-menu";
+
+import { LANGUAGES, useLanguage } from "./i18n";
+import { addressOf, PAGES, type Page } from "./router";
+import { THEMES, useTheme, type Theme } from "./theme";
+
+export function Navigation({ page, onSignOut }: { page: Page; onSignOut: () => Promise<void> }) {
+  const { t } = useLanguage();
+  return (
+    <header className="navigation">
+      <a className="brand" href={addressOf("chat")}>
+        <img src="/icon.svg" alt="" width="24" height="24" />
+        <span>{t("app.name")}</span>
+      </a>
+      <nav aria-label={t("nav.label")}>
+        {PAGES.map((one) => (
+          <a key={one} href={addressOf(one)} aria-current={one === page ? "page" : undefined}>
+            {t(`nav.${one}`)}
+          </a>
+        ))}
+      </nav>
+      <Preferences onSignOut={onSignOut} />
+    </header>
+  );
+}
+
+function Preferences({ onSignOut }: { onSignOut: () => Promise<void> }) {
+  const { t, language, choose } = useLanguage();
+  const [theme, setTheme] = useTheme();
+  return (
+    <Menu.Root modal={false}>
+      <Menu.Trigger className="button button-icon" aria-label={t("nav.menu")}>
+        ☰
+      </Menu.Trigger>
+      <Menu.Portal>
+        <Menu.Content className="menu" align="end" sideOffset={6}>
+          <Menu.Label>{t("nav.theme")}</Menu.Label>
+          <Menu.RadioGroup value={theme} onValueChange={(value) => setTheme(value as Theme)}>
+            {THEMES.map((one) => (
+              <Choice key={one} value={one} text={t(`nav.theme.${one}`)} />
+            ))}
+          </Menu.RadioGroup>
+          <Menu.Label>{t("nav.language")}</Menu.Label>
+          <Menu.RadioGroup value={language} onValueChange={choose}>
+            {Object.entries(LANGUAGES).map(([key, { name }]) => (
+              <Choice key={key} value={key} text={name} />
+            ))}
+          </Menu.RadioGroup>
+          <Menu.Separator />
+          <Menu.Item onSelect={() => void onSignOut()}>{t("nav.signOut")}</Menu.Item>
+        </Menu.Content>
+      </Menu.Portal>
+    </Menu.Root>
+  );
+}
+
+function Choice({ value, text }: { value: string; text: string }) {
+  return (
+    <Menu.RadioItem value={value}>
+      <span className="mark">
+        <Menu.ItemIndicator>✓</Menu.ItemIndicator>
+      </span>
+      {text}
+    </Menu.RadioItem>
+  );
+}

@@ -1,0 +1,45 @@
+/** The address: `#/PAGE/NAME`. A hash needs no route of the gateway, and is in no request. */
+import { useSyncExternalStore } from "react";
+
+export const PAGES = ["chat", "approvals", "blocks"] as const;
+export type Page = (typeof PAGES)[number];
+
+export interface Location {
+  page: Page;
+  name: string;
+}
+
+export function useLocation(): Location {
+  return parse(useSyncExternalStore(subscribe, () => window.location.hash));
+}
+
+export function addressOf(page: Page, name = ""): string {
+  return `#/${page}${name ? `/${encodeURIComponent(name)}` : ""}`;
+}
+
+/** Go to a page. With `replace` the page before it is left out of the history. */
+export function goTo(page: Page, name = "", { replace = false } = {}): void {
+  const address = addressOf(page, name);
+  if (replace) window.history.replaceState(null, "", address);
+  else window.history.pushState(null, "", address);
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+function parse(hash: string): Location {
+  const [, page = "", name = ""] = hash.split("/");
+  const known = PAGES.find((one) => one === page) ?? "chat";
+  try {
+    return { page: known, name: decodeURIComponent(name) };
+  } catch {
+    return { page: known, name: "" };
+  }
+}
+
+function subscribe(changed: () => void): () => void {
+  window.addEventListener("hashchange", changed);
+  window.addEventListener("popstate", changed);
+  return () => {
+    window.removeEventListener("hashchange", changed);
+    window.removeEventListener("popstate", changed);
+  };
+}

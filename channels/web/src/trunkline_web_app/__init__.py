@@ -1,0 +1,1 @@
+"""The web app: its files, which the gateway serves at ``/``."""

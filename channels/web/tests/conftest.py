@@ -1,0 +1,114 @@
+"""Chromium on a platform with a scripted model. Without Chromium or a built app the tests are skipped."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.async_api import Browser, Page, async_playwright
+
+import trunkline
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_model import ScriptedModel
+from trunkline_web_app.plugin import FOLDER
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+)  # fmt: skip
+"""Chromium would otherwise look up its maker's servers. Its own sandbox cannot run as root."""
+
+
+class Scripted:
+    """A plugin with a model that does what the message says."""
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> list[ScriptedModel]:
+        return [ScriptedModel()]
+
+
+SETTINGS = {"runtime.provider_adapter": "scripted", "permissions.approvals": "some"}
+
+
+@dataclass
+class Visit:
+    """A page of the app, and what must not happen on it: errors, and requests to any other host."""
+
+    page: Page
+    url: str
+    problems: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        """Begin to record."""
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on(
+            "console",
+            lambda line: (
+                self.problems.append(line.text)
+                if line.type == "error"
+                and "Failed to load resource" not in line.text  # a refusal, which the page shows
+                else None
+            ),
+        )
+        self.page.on("request", lambda request: self._note_host(request.url))
+
+    def _note_host(self, address: str) -> None:
+        found = urlsplit(address)
+        if found.scheme in ("http", "https", "ws", "wss") and found.netloc != urlsplit(self.url).netloc:
+            self.problems.append(f"a request to {address}")
+
+    async def open(self, address: str = "") -> Page:
+        """Go to an address of the app, such as ``#/blocks``."""
+        await self.page.goto(f"{self.url}/{address}")
+        return self.page
+
+
+@pytest.fixture(scope="module")
+async def browser(anyio_backend: str) -> AsyncIterator[Browser]:
+    """Debian's Chromium."""
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium (apt-get install chromium)")
+    if not (FOLDER / "site/index.html").is_file():
+        pytest.skip("the web app is not built (scripts/setup app says why)")
+    async with async_playwright() as playwright:
+        chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        yield chromium
+        await chromium.close()
+
+
+@pytest.fixture(scope="module")
+async def running(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Platform]:
+    """A platform for the tests of a module."""
+    home = tmp_path_factory.mktemp("home")
+    async with platform(home, plugins=[Scripted()], config=SETTINGS) as started:
+        yield started
+
+
+@asynccontextmanager
+async def visit(browser: Browser, url: str, token: str = "", **options: object) -> AsyncIterator[Visit]:
+    """A page in a context of its own, signed in by the token."""
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    context = await browser.new_context(extra_http_headers=headers, locale="en-GB", **options)  # type: ignore[arg-type]
+    context.set_default_timeout(20_000)
+    found = Visit(await context.new_page(), url)
+    found.watch()
+    try:
+        yield found
+    finally:
+        if folder := os.environ.get("TRUNKLINE_SCREENSHOTS"):  # for whoever looks for the reason of a failure
+            await found.page.screenshot(path=str(Path(folder, f"{id(found)}.png")))
+        await context.close()
+
+
+@pytest.fixture
+async def signed_in(browser: Browser, running: Platform) -> AsyncIterator[Visit]:
+    """A page of the owner. Nothing may have gone wrong on it when the test ends."""
+    async with visit(browser, running.url, running.token) as found:
+        yield found
+        assert found.problems == []

@@ -1,0 +1,46 @@
+"""The app as a whole: signing in, navigation, languages, and what it never does."""
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from trunkline.testing.platform import Platform
+
+from .conftest import Visit, visit
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_visitor_is_asked_to_sign_in(browser: Browser, running: Platform) -> None:
+    """Without a credential there is a page that says how to get in, and a wrong code is a sentence."""
+    async with visit(browser, running.url) as found:
+        page = await found.open()
+        await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        await page.get_by_label("Code").fill("WRONGCODE")
+        await page.get_by_role("button", name="Sign in").click()
+        await expect(page.get_by_role("alert")).to_be_visible()
+        assert found.problems == []
+
+
+async def test_pages_are_reached_by_link_and_keyboard(signed_in: Visit) -> None:
+    """The first Tab leads past the navigation; the link of the page is marked; back returns."""
+    page = await signed_in.open()
+    await expect(page.get_by_role("link", name="Chat")).to_have_attribute("aria-current", "page")
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    await page.get_by_role("link", name="Blocks").click()
+    await expect(page.get_by_role("link", name="Blocks")).to_have_attribute("aria-current", "page")
+    await page.go_back()
+    await expect(page.get_by_role("link", name="Chat")).to_have_attribute("aria-current", "page")
+
+
+async def test_language_and_appearance_are_kept(signed_in: Visit) -> None:
+    """What is chosen in the menu holds after a reload."""
+    page = await signed_in.open()
+    await page.get_by_role("button", name="Menu").click()
+    await page.get_by_role("menuitemradio", name="Dark").click()
+    await page.get_by_role("button", name="Menu").click()
+    await page.get_by_role("menuitemradio", name="Deutsch").click()
+    await page.reload()
+    await expect(page.get_by_role("link", name="Freigaben")).to_be_visible()
+    assert await page.locator("html").get_attribute("lang") == "de"
+    assert await page.locator("html").get_attribute("data-theme") == "dark"
