@@ -23,7 +23,7 @@ STREAMS = (
 BUCKETS = (
     "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits", "KV_key-pools",
     "KV_redaction", "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
-    "OBJ_audio", "KV_tokens",
+    "OBJ_audio", "KV_tokens", "KV_pairings",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -45,11 +45,25 @@ MEMORY = (
     "attachments-store", "attachment-read",
 )  # fmt: skip
 MODELS = ("trunkline.cmd.model.answerer", "trunkline.cmd.model.check", "trunkline.cmd.model.list")
+AUTH_OF_TOOLS = (
+    "identities.list",
+    "identities.create",
+    "tokens.list",
+    "check",
+    "policies.list",
+    "policies.grant",
+    "policies.revoke",
+)
+AUTH = (
+    *AUTH_OF_TOOLS, "identities.change", "tokens.issue", "tokens.revoke", "tokens.rotate-key", "pairing.start",
+    "pairing.cancel",
+)  # fmt: skip
 ABILITIES = tuple(f"trunkline.cmd.model.{verb}" for verb in ("embed", "transcribe", "speak"))
 COMMANDS = (
     *ABILITIES,
     *(f"trunkline.cmd.gateway.{name}.{verb}" for name in ("mail", "letters", "cli", "http") for verb in GATEWAY),
     *(f"trunkline.cmd.memory.{verb}" for verb in MEMORY),
+    *(f"trunkline.cmd.auth.{verb}" for verb in AUTH),
     "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
     "trunkline.cmd.model.complete", *MODELS, "trunkline.cmd.tools.call",
     "trunkline.cmd.remote.laptop.list",
@@ -107,7 +121,7 @@ def published() -> Iterator[str]:
     yield from (*COMMANDS, *SAYINGS, *SERVICE, *api())
     yield from ("$KV.pulse.key", "$KV.evil.key", "$O.exports.C.key", "$O.exports.M.key", "$O.evil.C.key")
     yield from ("$KV.quotas.key", "$KV.transcripts.key", "$KV.requests.key", "$KV.circuits.key")
-    yield from ("$KV.key-pools.key", "$KV.redaction.key", "$KV.tokens.key")
+    yield from ("$KV.key-pools.key", "$KV.redaction.key", "$KV.tokens.key", "$KV.pairings.key")
     yield from ("$O.imports.C.key", "$O.imports.M.key", "$O.results.C.key", "$O.results.M.key")
     yield from ("$O.files.C.key", "$O.files.M.key", "$KV.deleted-responses.key")
     yield from ("$O.audio.C.key", "$O.audio.M.key")
@@ -162,6 +176,10 @@ def doors(channel: str, *, changes: bool = False) -> set[str]:
 
 def memory(*verbs: str) -> set[str]:
     return {f"trunkline.cmd.memory.{verb}" for verb in verbs}
+
+
+def auth(*verbs: str) -> set[str]:
+    return {f"trunkline.cmd.auth.{verb}" for verb in verbs}
 
 
 CHUNKS = memory(
@@ -222,8 +240,8 @@ PUBLISH: dict[str, set[str]] = {
         *memory("history", "attachments-store"), *FILES, *BRINGS, *MODELS, "trunkline.cmd.model.complete",
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *looks("AUDIT"), *DEADLINES,
-        *reads("KV_workers", "KV_pulse", "KV_tokens"), "$KV.tokens.key", *TRANSCRIPTS,
-        *inboxes("channel-mail", "operator", "monitor"), *SIZES,
+        *reads("KV_workers", "KV_pulse", "KV_tokens", "KV_pairings"), "$KV.tokens.key", "$KV.pairings.key",
+        *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor", "tools"), *SIZES,
         *HEARS, TOKENS_CHANGED,
     },
     "monitor": {
@@ -251,6 +269,7 @@ PUBLISH: dict[str, set[str]] = {
         *inboxes("tools"),  # to break a streaming answer off
     },
     "tools": {
+        *auth(*AUTH_OF_TOOLS),
         *BLOCK_MEMORY,
         *memory("export", "read-many", "write-many", "collect", "collected", "collected-search", "collected-clear"),
         *memory("import", "conversation-load"), *BRINGS, *RESULTS,
@@ -273,6 +292,7 @@ PUBLISH: dict[str, set[str]] = {
     },
     "channel-mail": {*doors("mail"), *CHANNEL_READER, *CLAIMS, *HEARS, *inboxes("operator", "tools", "monitor")},
     "operator": {
+        *auth(*AUTH),
         *doors("cli", changes=True),
         *memory("read", "read-many", "search", "list", "history", "write-many", "delete", "export", "import"),
         *memory("blame", "diff", "revert", "index-stats", "reindex", "purge"), *CHUNKS, *BRINGS,
@@ -300,7 +320,10 @@ PUBLISH: dict[str, set[str]] = {
 SERVED = {f"$SRV.{verb}" for verb in ("PING", "INFO", "STATS")}
 SUBSCRIBE: dict[str, set[str]] = {
     "gateway": {
-        *(one for one in COMMANDS if one.startswith(("trunkline.cmd.gateway.", "trunkline.cmd.conversation."))),
+        *(
+            one for one in COMMANDS
+            if one.startswith(("trunkline.cmd.gateway.", "trunkline.cmd.conversation.", "trunkline.cmd.auth."))
+        ),
         "trunkline.cmd.gateway.*.send", "trunkline.feed.turn.conv.turn", "trunkline.evt.memory.files.changed", *SERVICE,
         "trunkline.evt.approval.one", TOKENS_CHANGED,
     },

@@ -85,7 +85,7 @@ class Role:
 
 GATEWAY = Role(
     name="gateway",
-    serves=(*s.GATEWAY_OPERATIONS, s.STORE_MESSAGES, s.LOAD_MESSAGES),
+    serves=(*s.GATEWAY_OPERATIONS, *s.AUTH_OPERATIONS, s.STORE_MESSAGES, s.LOAD_MESSAGES),
     calls=(
         *_memory_calls("gateway"), s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS, s.COMPLETE, s.END_TASKS, *s.ABILITIES,
         s.TURN_CONTEXT,
@@ -94,10 +94,12 @@ GATEWAY = Role(
     subscribes=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED, s.TOKENS_CHANGED),
     reads_streams=CHANNEL_READER,
     pulls=(s.DEADLINE_CONSUMER,),
-    writes_buckets=(s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET, s.TOKEN_BUCKET),
+    writes_buckets=(
+        s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET, s.TOKEN_BUCKET, s.PAIRING_BUCKET,
+    ),
     reads_buckets=(
         s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET,
-        s.TOKEN_BUCKET,
+        s.TOKEN_BUCKET, s.PAIRING_BUCKET,
     ),
     puts_objects=(s.FILE_STORE, s.IMPORT_STORE, s.AUDIO_STORE),
     takes_objects=(s.FILE_STORE,),
@@ -147,6 +149,7 @@ TOOLS = Role(
     ),
     calls=(
         *_memory_calls("tools"),
+        *(row for row in s.AUTH_OPERATIONS if "tools" in row.callers),
         s.COMPLETE,
         *s.ABILITIES,
         s.REMOTE_LIST_TOOLS,
@@ -189,7 +192,7 @@ MEMORY = Role(
 OPERATOR = Role(
     name="operator",
     calls=(
-        *s.GATEWAY_OPERATIONS, *_memory_calls("operator"), *s.ABILITIES,
+        *s.GATEWAY_OPERATIONS, *s.AUTH_OPERATIONS, *_memory_calls("operator"), *s.ABILITIES,
         s.REMOTE_LIST_TOOLS,
         s.LIST_TOOLS,  # `trunkline permissions rules add` checks whether the tool exists
     ),

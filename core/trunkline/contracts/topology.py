@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from trunkline.contracts.auth.subjects import TOKEN_BUCKET
+from trunkline.contracts.auth.subjects import PAIRING_BUCKET, TOKEN_BUCKET
 from trunkline.contracts.gateway.messages import DeletedResponse
 from trunkline.contracts.gateway.subjects import (
     DELETED_RESPONSE_BUCKET,
@@ -75,6 +75,7 @@ BUCKETS = (
     KEY_POOL_BUCKET,
     REDACTION_BUCKET,
     TOKEN_BUCKET,
+    PAIRING_BUCKET,
 )
 
 

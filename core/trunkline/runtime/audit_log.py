@@ -202,10 +202,10 @@ ANY_BLOCK = "all"
 def must_be_stored(line: AuditEntry) -> bool:
     """Report whether the entry must be recorded individually.
 
-    Calls with an effect, and decisions and changes of a person, are recorded individually. Refusals, and calls that
-    only read or name no tool, may be counted.
+    Calls with an effect, and decisions and changes of a person, are recorded individually. Refusals (of sign-ins too),
+    and calls that only read or name no tool, may be counted.
     """
-    if line.event == "decision":
+    if line.event in ("decision", "auth"):
         return line.decision != "denied"
     return line.event != "call" or line.effect not in ("read", None)
 

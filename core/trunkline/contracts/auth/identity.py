@@ -24,6 +24,9 @@ IdentityStatus = Literal["active", "suspended", "revoked"]
 
 IDENTITY_FOLDER, IDENTITY_ENDING = "identities", ".json"
 
+LONGEST_NAME = 200
+"""The largest number of characters of a display name."""
+
 IDENTITY_ID = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 """The form of an id: no colon, so that no id is the subject ``block:NAME`` or the actor of a channel."""
 
@@ -36,7 +39,7 @@ class IdentityRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     id: Annotated[str, msgspec.Meta(pattern=IDENTITY_ID)]
     type: IdentityType
-    display_name: Annotated[str, msgspec.Meta(max_length=200)]
+    display_name: Annotated[str, msgspec.Meta(max_length=LONGEST_NAME)]
     status: IdentityStatus
     created: Annotated[datetime, msgspec.Meta(tz=True)]
 

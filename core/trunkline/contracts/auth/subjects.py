@@ -1,13 +1,89 @@
-"""The bucket of access tokens, and the notices of its changes."""
+"""The operations about identities, tokens and permissions as one table, and the buckets behind them."""
 
+from typing import Any
+
+from trunkline.contracts.auth.messages import (
+    AccessChecked,
+    CancelPairings,
+    ChangeIdentity,
+    CheckAccess,
+    CreateIdentity,
+    GrantAccess,
+    IdentityList,
+    IdentityView,
+    IssueToken,
+    ListIdentities,
+    ListPolicies,
+    ListTokens,
+    PairingsCancelled,
+    PairingStarted,
+    PolicyList,
+    PolicyView,
+    RevokeAccess,
+    RevokeToken,
+    RotateKey,
+    StartPairing,
+    TokenIssued,
+    TokenList,
+    TokensRevoked,
+)
+from trunkline.contracts.auth.operation import AuthOperation, auth_operation
+from trunkline.contracts.auth.pairing_codes import PendingPairings
 from trunkline.contracts.auth.tokens import AccessTokenRecord, TokensChanged
 from trunkline_bus import BucketSpec, Subject, Topic
+
+LIST_IDENTITIES = auth_operation(
+    "identities.list", ListIdentities, IdentityList, "All identities.", changes=False, tools=True
+)
+CREATE_IDENTITY = auth_operation(
+    "identities.create", CreateIdentity, IdentityView, "Create an identity.", tools=True
+)
+CHANGE_IDENTITY = auth_operation(
+    "identities.change", ChangeIdentity, IdentityView, "Suspend, revoke or reactivate an identity."
+)
+ISSUE_TOKEN = auth_operation("tokens.issue", IssueToken, TokenIssued, "Issue an access token.")
+LIST_TOKENS = auth_operation(
+    "tokens.list", ListTokens, TokenList, "The access tokens.", changes=False, tools=True
+)
+REVOKE_TOKEN = auth_operation("tokens.revoke", RevokeToken, TokensRevoked, "Revoke an access token.")
+ROTATE_KEY = auth_operation(
+    "tokens.rotate-key", RotateKey, TokensRevoked, "Replace the key of access tokens, which ends all of them."
+)
+CHECK_ACCESS = auth_operation(
+    "check", CheckAccess, AccessChecked, "Whether an identity may do something.", changes=False, tools=True
+)
+LIST_POLICIES = auth_operation(
+    "policies.list", ListPolicies, PolicyList, "The owner's policies.", changes=False, tools=True
+)
+GRANT_ACCESS = auth_operation("policies.grant", GrantAccess, PolicyView, "Add a policy.", tools=True)
+REVOKE_ACCESS = auth_operation("policies.revoke", RevokeAccess, PolicyView, "Remove a policy.", tools=True)
+START_PAIRING = auth_operation(
+    "pairing.start",
+    StartPairing,
+    PairingStarted,
+    "Return a code by which a browser or a program is let in once.",
+)
+CANCEL_PAIRINGS = auth_operation(
+    "pairing.cancel", CancelPairings, PairingsCancelled, "End all pairing codes that wait."
+)
+
+AUTH_OPERATIONS: tuple[AuthOperation[Any, Any], ...] = tuple(
+    value for value in tuple(globals().values()) if isinstance(value, AuthOperation)
+)
+"""All operations about identities, tokens and permissions."""
 
 TOKEN_BUCKET: BucketSpec[AccessTokenRecord] = BucketSpec(
     name="tokens",
     payload=AccessTokenRecord,
     max_bytes=16 * 1024 * 1024,
     description="Access tokens, by id: a keyed hash, the identity and the scope of each",
+)
+PAIRING_BUCKET: BucketSpec[PendingPairings] = BucketSpec(
+    name="pairings",
+    payload=PendingPairings,
+    ttl=3_600.0,
+    max_bytes=1024 * 1024,
+    description="The pairing codes that wait, as keyed hashes, and the number of wrong attempts",
 )
 
 TOKENS_CHANGED: Topic[TokensChanged] = Topic(

@@ -18,7 +18,7 @@ class TokenKey:
     """
 
     def __init__(self, file: Path) -> None:
-        self._file = file
+        self.file = file
         self._read: tuple[int, int, int] | None = None
         self._key = b""
 
@@ -31,12 +31,22 @@ class TokenKey:
             else None
         )
 
+    def require_mac(self, token: str) -> str:
+        """Return the hash of a token. Raises StorageError without a key."""
+        mac = self.mac(token)
+        if mac is None:
+            raise StorageError(
+                f"The key of access tokens in {self.file} cannot be read.",
+                hint="Restart the gateway; if the file is missing, it makes a new one, and all tokens end.",
+            )
+        return mac
+
     def _load(self) -> bytes:
         try:
-            found = self._file.stat()
+            found = self.file.stat()
             state = (found.st_ino, found.st_mtime_ns, found.st_size)
             if state != self._read:
-                self._key = read_secret(self._file).encode()
+                self._key = read_secret(self.file).encode()
                 self._read = state
         except (OSError, StorageError) as error:
             if self._read is not None or not self._key:

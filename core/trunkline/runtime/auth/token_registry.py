@@ -5,7 +5,7 @@ revocation counts everywhere at once.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -159,14 +159,21 @@ class TokenRegistry:
         times = [one.expires for one in self.records() if one.is_valid(now) and one.expires is not None]
         return min([RELOAD_SECONDS, *((time - now).total_seconds() for time in times)])
 
+    async def refresh(self, ids: Iterable[str]) -> None:
+        """Read these records from the leader of the bucket, so that a change counts at once.
+
+        Raises BusError, and Unavailable if nothing could be read before.
+        """
+        await self._known(lambda: self._records)
+        for id in ids:
+            entry = await self._bucket.get(id)
+            self._set(id, None if entry is None else entry.value)
+        self._end_invalid()
+
     async def _tokens_changed(self, message: ReceivedMessage[TokensChanged]) -> None:
-        """Read the changed records from the leader of the bucket, so that a revocation counts at once."""
         try:
-            for id in message.data.ids:
-                entry = await self._bucket.get(id)
-                self._set(id, None if entry is None else entry.value)
-            self._end_invalid()
-        except BusError:
+            await self.refresh(message.data.ids)
+        except (BusError, Unavailable):
             self._outdated.set()
 
     async def _reconnected(self) -> None:

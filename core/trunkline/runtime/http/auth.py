@@ -6,7 +6,7 @@ The token of the home is created at the first start and is never printed or logg
 
 import hmac
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 import anyio
@@ -25,14 +25,17 @@ SESSION_COOKIE = "trunkline_session"
 
 
 class HttpAuth:
-    """Identifies the sender of a request by its headers. ``tokens`` are the access tokens; None accepts none."""
+    """Identifies the sender of a request by its headers. ``tokens`` are the access tokens; None accepts none.
+    ``note_refusal`` is called for each request whose credential identifies nobody."""
 
     def __init__(
         self,
         token: str,
         authenticators: Iterable[OwnedItem[Authenticator]],
         tokens: TokenRegistry | None = None,
+        note_refusal: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self._note_refusal = note_refusal
         self._token = token.encode()
         self._authenticators = tuple(authenticators)
         self._tokens = tokens
@@ -51,8 +54,15 @@ class HttpAuth:
             Unavailable: an access token cannot be checked now.
         """
         sessions = session_tokens(headers)
-        if sum(name in CREDENTIALS for name, _ in headers) + len(sessions) > 1:
-            return None  # ambiguous: several credentials
+        presented = sum(name in CREDENTIALS for name, _ in headers) + len(sessions)
+        identity = (
+            await self._identify(headers, sessions) if presented <= 1 else None
+        )  # several are ambiguous
+        if identity is None and presented and self._note_refusal is not None:
+            await self._note_refusal()
+        return identity
+
+    async def _identify(self, headers: Sequence[tuple[str, str]], sessions: Sequence[str]) -> Identity | None:
         given = dict(headers)
         if sessions:
             return await self._identify_token(sessions[0]) if is_own_origin(given) else None

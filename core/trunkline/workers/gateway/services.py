@@ -7,9 +7,12 @@ from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.gateway.messages import DeletedResponse
 from trunkline.contracts.gateway.subjects import DELETED_RESPONSE_BUCKET
 from trunkline.runtime.audit_log import AuditLog
+from trunkline.runtime.auth.token_key import TokenKey
+from trunkline.runtime.auth.token_registry import TokenRegistry
 from trunkline.runtime.worker import WorkerContext
 from trunkline.workers.gateway.approvals import ApprovalService
 from trunkline.workers.gateway.attachments import MEGABYTE, AttachmentLimits, AttachmentService
+from trunkline.workers.gateway.auth.auth_service import AuthService
 from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.block_stopper import BlockStopper
 from trunkline.workers.gateway.block_tasks import BlockTasks
@@ -35,6 +38,7 @@ class Services:
     """The services of one gateway worker. Data only."""
 
     bus: Bus
+    auth: AuthService
     turns: TurnLookup
     messages: MessageService
     approvals: ApprovalService
@@ -51,8 +55,10 @@ class Services:
     deleted_responses: KeyValue[DeletedResponse]
 
     @classmethod
-    def from_context(cls, context: WorkerContext, cache: BlockCache) -> Self:
-        """Return the services of one worker. ``cache`` must be open."""
+    def from_context(
+        cls, context: WorkerContext, cache: BlockCache, key: TokenKey, registry: TokenRegistry
+    ) -> Self:
+        """Return the services of one worker. ``cache`` must be open, and ``registry`` must run."""
         bus, config, plugins = context.bus, context.config.settings, context.plugins
         turns, grants = TurnLookup(bus), GrantStore(bus)
         audit = AuditLog(bus, config.audit.detail, Redactor(config.memory.redact))
@@ -79,6 +85,7 @@ class Services:
         )  # fmt: skip
         return cls(
             bus=bus,
+            auth=AuthService.of(bus, turns, key, registry, audit),
             turns=turns,
             messages=messages,
             approvals=ApprovalService(bus, turns, grants),

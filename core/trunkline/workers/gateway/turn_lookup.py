@@ -1,7 +1,7 @@
 """Read-only lookup of turns in inbox and journal: running, queued and ended ones."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import anyio
 import msgspec
@@ -249,6 +249,28 @@ class TurnLookup:
                 and await self._is_open(one.turn)
             ):
                 found[one.turn] = Scope(block=block, conversation=one.conversation, turn=one.turn)
+        return tuple(found.values())
+
+    async def unfinished_requests(self, matches: Callable[[TurnRequested], bool]) -> tuple[Scope, ...]:
+        """Return the turns whose requests match and that have not ended: queued, running, and waiting for a person."""
+        found: dict[str, Scope] = {}
+        known: dict[str, Scope] = {}
+        async for stored in self._bus.history(INBOX, after=0):
+            item, conversation = stored.data, stored.keys["conversation"]
+            request = item.request if isinstance(item, TurnSteered) else item
+            scope = Scope(block=stored.envelope.block, conversation=conversation, turn=request.turn)
+            if not isinstance(request, TurnRequested):
+                known[request.turn] = scope
+            elif matches(request):
+                found[request.turn] = scope
+        async for asked in self._bus.history(APPROVAL, after=0):
+            one = asked.data
+            if one.settled is None:
+                known[one.turn] = Scope(block=one.block, conversation=one.conversation, turn=one.turn)
+        for turn in known.keys() - found.keys():
+            state = await self.find_in_journal(turn)
+            if state is not None and state.finished is None and matches(state.request):
+                found[turn] = known[turn]
         return tuple(found.values())
 
     async def _is_open(self, turn: str) -> bool:

@@ -16,6 +16,7 @@ from trunkline.runtime.http.auth import HttpAuth
 from trunkline.runtime.worker import Worker
 from trunkline.telemetry.instruments import Instruments
 from trunkline.telemetry.otlp_settings import is_exported
+from trunkline.workers.gateway.auth.handlers import register_auth_handlers
 from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.bus_handlers import register_handlers
 from trunkline.workers.gateway.platform_metrics import export_platform_metrics
@@ -42,25 +43,22 @@ class GatewayWorker(Worker):
         cache = BlockCache(self.context.bus)
         await cache.open()
         self.resources.callback(cache.close)
-        self._auth = self._load_auth()
-        self._services = Services.from_context(self.context, cache)
+        key = TokenKey(self.context.home.token_key)
+        load_secret(key.file)
+        registry = TokenRegistry(self.context.bus, key)
+        self._services = Services.from_context(self.context, cache, key, registry)
         state = self._bind_http()
         self.resources.enter_context(registered_listener(self.context.home.run, self._listener(state)))
         with anyio.move_on_after(FIRST_SECONDS):
             await self._ensure_default_block()
         async with self.context.service.confirm_together():
             await register_handlers(self._services, self.context.service)
+            await register_auth_handlers(self._services.auth, self.context.service)
+        await self._services.auth.watch()
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)
         await tasks.start(self._server.serve)
         log.info("the gateway listens at %s", self.address)
-
-    def _load_auth(self) -> HttpAuth:
-        """Return the authentication with the token and the key of the home, which the first start creates."""
-        context, home = self.context, self.context.home
-        load_secret(home.token_key)
-        tokens = TokenRegistry(context.bus, TokenKey(home.token_key))
-        return HttpAuth(load_secret(home.token_file), context.plugins.authenticators(), tokens)
 
     def _bind_http(self) -> "AppState":
         """Bind the HTTP port without serving requests yet."""
@@ -70,9 +68,10 @@ class GatewayWorker(Worker):
         from trunkline.workers.gateway.http.server import HttpServer
 
         context, settings = self.context, self.context.config.settings.gateway
+        auth, token = self._services.auth, load_secret(context.home.token_file)
         state = AppState(
             services=self._services,
-            auth=self._auth,
+            auth=HttpAuth(token, context.plugins.authenticators(), auth.registry, auth.audit.sign_in_refused),
             routes=context.plugins.http_routes(),
             host=settings.host,
             max_content=settings.max_content,
@@ -101,7 +100,8 @@ class GatewayWorker(Worker):
                 tasks.start_soon(
                     export_platform_metrics, self.context.bus, Instruments(get_meter("trunkline.gateway"))
                 )
-            tasks.start_soon(self._auth.run)
+            tasks.start_soon(self._services.auth.registry.run)
+            tasks.start_soon(self._services.auth.complete_revocations)
             tasks.start_soon(self._services.audit.run)
             tasks.start_soon(self._services.approvals.run_timers)
             await self._listen()

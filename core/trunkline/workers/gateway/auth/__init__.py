@@ -1,0 +1,1 @@
+"""The gateway's services for identities, access tokens, pairing codes and policies."""

@@ -1,0 +1,47 @@
+"""The entries of the audit log about identities, tokens and sign-ins."""
+
+from typing import Literal
+
+from trunkline.runtime.audit_log import AuditLog
+
+AuthEvent = Literal[
+    "identity_created",
+    "identity_changed",
+    "token_issued",
+    "token_revoked",
+    "key_rotated",
+    "pairing_started",
+    "pairing_cancelled",
+    "paired",
+    "pairing_refused",
+    "signed_out",
+    "sign_in_refused",
+    "access_granted",
+    "access_revoked",
+]
+
+EVERY_BLOCK = "all"
+"""The block of entries that are about no block."""
+
+
+class AuthAudit:
+    """Records who changed what about identities and tokens. Never a token, a code or a hash of one."""
+
+    def __init__(self, audit: AuditLog) -> None:
+        self._audit = audit
+
+    async def record(self, event: AuthEvent, actor: str, why: str) -> None:
+        """Record an event. ``why`` is a sentence."""
+        await self._audit.record(
+            event="auth", block=EVERY_BLOCK, actor=actor, by=(actor,), why=why, status=event
+        )
+
+    async def refused(self, event: AuthEvent, why: str) -> None:
+        """Record a refusal. Many of them are counted instead of recorded one by one."""
+        await self._audit.record(
+            event="auth", block=EVERY_BLOCK, actor="", why=why, status=event, decision="denied"
+        )
+
+    async def sign_in_refused(self) -> None:
+        """Record that a request presented a credential that identifies nobody."""
+        await self.refused("sign_in_refused", "A credential identifies nobody.")

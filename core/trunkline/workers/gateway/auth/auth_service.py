@@ -1,0 +1,122 @@
+"""AuthService: the operations about identities and tokens that reach further than one record."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from trunkline.contracts.auth.identity import IDENTITY_FOLDER, IdentityRecord
+from trunkline.contracts.auth.messages import ChangeIdentity, RevokeToken, TokensRevoked
+from trunkline.contracts.memory.files import MemoryChanged
+from trunkline.contracts.memory.subjects import MEMORY_CHANGED
+from trunkline.contracts.turns.messages import TurnCancelRequested, TurnRequested
+from trunkline.contracts.turns.subjects import INBOX
+from trunkline.runtime.audit_log import AuditLog
+from trunkline.runtime.auth.identity_files import read_identities
+from trunkline.runtime.auth.token_key import TokenKey
+from trunkline.runtime.auth.token_registry import TokenRegistry
+from trunkline.workers.gateway.auth.auth_audit import AuthAudit
+from trunkline.workers.gateway.auth.identities import IdentityService
+from trunkline.workers.gateway.auth.pairings import PairingService
+from trunkline.workers.gateway.auth.tokens import TokenService
+from trunkline.workers.gateway.turn_lookup import TurnLookup
+from trunkline_bus import Bus, BusError, ReceivedMessage, key_of
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthService:
+    """The services about who may enter, and the operations that end what somebody runs.
+
+    Guarantees: when an operation that revokes returns, the cancellations of the turns are stored; within a second the
+    tokens are refused at every port and their streams have ended. A gateway that was killed in between completes the
+    cancellations at its next start.
+
+    Methods raise Refusal with a fixed code, and BusError when the bus or memory does not answer.
+    """
+
+    bus: Bus
+    turns: TurnLookup
+    registry: TokenRegistry
+    identities: IdentityService
+    tokens: TokenService
+    pairings: PairingService
+    audit: AuthAudit
+
+    @classmethod
+    def of(cls, bus: Bus, turns: TurnLookup, key: TokenKey, registry: TokenRegistry, log: AuditLog) -> Self:
+        """Return the services of one gateway."""
+        audit = AuthAudit(log)
+        identities = IdentityService(bus, audit)
+        tokens = TokenService(bus, key, registry, identities, audit)
+        pairings = PairingService(bus, key, tokens, audit)
+        return cls(bus, turns, registry, identities, tokens, pairings, audit)
+
+    async def revoke_token(self, request: RevokeToken) -> TokensRevoked:
+        """Revoke a token, and cancel the turns that it started. Refused with ``not_found`` and ``conflict``."""
+        record = await self.tokens.find(request.id)
+        ended = await self.tokens.end([record], "revoked")
+        turns = await self._cancel_turns(lambda one: one.token_id == record.id, request.actor)
+        why = f"{record.id} of {record.identity}; {turns} turns are cancelled."
+        await self.audit.record("token_revoked", request.actor, why)
+        return TokensRevoked(tokens=len(ended), turns=turns)
+
+    async def rotate_key(self, actor: str) -> TokensRevoked:
+        """End every token by another key, and cancel the turns that tokens started."""
+        ended = await self.tokens.rotate_key(actor)
+        return TokensRevoked(tokens=len(ended), turns=await self._cancel_turns(_of_tokens(ended), actor))
+
+    async def change_identity(self, request: ChangeIdentity) -> IdentityRecord:
+        """Change the status of an identity. If it is not active any more, its turns are cancelled; if it is revoked,
+        its tokens end for good.
+        """
+        record = await self.identities.change(request)
+        if record.status != "active":
+            await self._end_identity(record, request.actor)
+        return record
+
+    async def sign_out(self, token_id: str) -> None:
+        """End the token of a request. Turns that it started go on: their person only leaves the browser."""
+        record = await self.tokens.find(token_id)
+        await self.tokens.end([record], "signed_out")
+        await self.audit.record("signed_out", record.identity, f"{record.id}: a {record.kind}.")
+
+    async def watch(self) -> None:
+        """End what identities run whose files are changed in memory by hand. Subscribes and returns."""
+        await self.bus.subscribe(MEMORY_CHANGED, self._memory_changed, limit=1, part="files")
+
+    async def complete_revocations(self) -> None:
+        """Cancel the turns of tokens that were revoked while no gateway was left to do so."""
+        revoked = [one.id for one in await self.tokens.records() if one.ended == "revoked"]
+        try:
+            await self._cancel_turns(_of_tokens(revoked), "revoked")
+        except BusError as error:
+            log.warning("the turns of revoked tokens cannot be looked up now: %s", error)
+
+    async def _memory_changed(self, message: ReceivedMessage[MemoryChanged]) -> None:
+        paths = set(message.data.paths)
+        if not any(path.startswith(f"{IDENTITY_FOLDER}/") for path in paths):
+            return
+        for record in (await read_identities(self.bus)).values():
+            if record.status != "active":
+                await self._end_identity(record, "revoked")
+
+    async def _end_identity(self, record: IdentityRecord, by: str) -> None:
+        if record.status == "revoked":
+            await self.tokens.end(await self.tokens.of_identity(record.id), "revoked")
+        await self._cancel_turns(lambda request: request.actor == record.id, by)
+
+    async def _cancel_turns(self, matches: Callable[[TurnRequested], bool], by: str) -> int:
+        found = await self.turns.unfinished_requests(matches)
+        for turn in found:
+            assert turn.turn is not None and turn.conversation is not None
+            item = TurnCancelRequested(turn=turn.turn, by=by)
+            msg_id = key_of("revoked", turn.turn)
+            await self.bus.append(INBOX, item, scope=turn, msg_id=msg_id, conversation=turn.conversation)
+        return len(found)
+
+
+def _of_tokens(ids: "list[str] | tuple[str, ...]") -> Callable[[TurnRequested], bool]:
+    known = frozenset(ids)
+    return lambda request: request.token_id in known
