@@ -21,6 +21,7 @@ PAGES = {
     "doctor": "reference",
     "errors": "reference",
     "events": "reference",
+    "websocket": "reference",
     "hooks": "reference",
     "http": "reference",
     "messages": "reference",

@@ -91,7 +91,7 @@ GATEWAY = Role(
         s.TURN_CONTEXT,
     ),
     publishes=(s.INBOX, s.APPROVAL, s.AUDIT, s.TOKENS_CHANGED),
-    subscribes=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED, s.TOKENS_CHANGED),
+    subscribes=(s.FEED, s.TURN_FACT, s.APPROVAL, s.MEMORY_CHANGED, s.TOKENS_CHANGED),
     reads_streams=CHANNEL_READER,
     pulls=(s.DEADLINE_CONSUMER,),
     writes_buckets=(

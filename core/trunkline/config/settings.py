@@ -65,8 +65,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     ``max_attachments`` is the largest number of files of one request, ``max_attachment_mb`` the largest size of one
     file, uploaded files included, and ``max_attachments_mb`` that of all files of a request together.
     ``header_timeout`` and ``body_timeout`` limit how long the header and the body of a request may take to arrive.
-    ``allowed_hosts`` are further names of the gateway, such as that of a proxy. ``metrics`` permits reading
-    ``/metrics``: with the token (``token``), without it (``open``), or not at all (``off``).
+    ``allowed_hosts`` are further names of the gateway, such as that of a proxy. ``max_sockets`` is the largest number
+    of open WebSockets of one identity. ``metrics`` permits reading ``/metrics``: with the token (``token``), without it
+    (``open``), or not at all (``off``).
     """
 
     host: str = "127.0.0.1"
@@ -79,6 +80,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     max_attachments_mb: PositiveInt = 24
     header_timeout: Seconds = 10.0
     body_timeout: Seconds = 60.0
+    max_sockets: PositiveInt = 200
     default_block: BlockName = "main"
     metrics: Literal["token", "open", "off"] = "token"
 

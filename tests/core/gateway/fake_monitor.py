@@ -1,6 +1,7 @@
 """A monitor for the gateway's tests: it keeps the wire protocol and follows the test's instructions."""
 
 from collections.abc import Awaitable, Callable
+from typing import Literal
 
 import anyio
 
@@ -15,8 +16,8 @@ from trunkline.contracts.turns.journal_messages import (
     TurnRecord,
     TurnStarted,
 )
-from trunkline.contracts.turns.messages import FinishReason, InboxItem, TurnRequested
-from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
+from trunkline.contracts.turns.messages import FinishReason, InboxItem, TurnFact, TurnRequested
+from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL, TURN_FACT
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline_bus import Bus, BusError, Scope, StoredMessage
 
@@ -35,6 +36,7 @@ class FakeTurn:
     async def begin(self) -> None:
         """Record that the turn began."""
         await self.journal(TurnStarted(request=self.request, model="fake"), ModelCallPlanned(step=0))
+        await self._note("started")
 
     async def journal(self, *entries: JournalEntry) -> None:
         """Record entries."""
@@ -85,6 +87,12 @@ class FakeTurn:
         await self.show(
             TurnEnded(reason=reason, message_id=message_id, usage=USAGE, code=code, sentence=sentence)
         )
+        await self._note("finished")
+
+    async def _note(self, fact: Literal["started", "finished"]) -> None:
+        request = self.request
+        noted = TurnFact(turn=request.turn, block=request.block, conversation=request.conversation, fact=fact)
+        await self._bus.publish(TURN_FACT, noted, block=request.block, fact=fact)
 
     def _keys(self) -> dict[str, str]:
         return {"conversation": self.request.conversation, "turn": self.request.turn}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import anyio
 from opentelemetry.metrics import get_meter
 
+from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import StorageError, TrunklineError
 from trunkline.home.listeners import Listener, registered_listener
@@ -35,7 +36,7 @@ answers."""
 
 
 class GatewayWorker(Worker):
-    """Accepts messages, manages conversations and blocks, and serves HTTP at ``address``."""
+    """Accepts messages, manages conversations and blocks, and serves HTTP at ``address`` and ``sockets`` there."""
 
     kind: ClassVar[WorkerKind] = "gateway"
 
@@ -55,6 +56,7 @@ class GatewayWorker(Worker):
             await register_handlers(self._services, self.context.service)
             await register_auth_handlers(self._services.auth, self.context.service)
         await self._services.auth.watch()
+        await self.resources.enter_async_context(self.sockets.opened())
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)
         await tasks.start(self._server.serve)
@@ -66,9 +68,12 @@ class GatewayWorker(Worker):
         from trunkline.workers.gateway.http.app import AppState, build_app
         from trunkline.workers.gateway.http.metrics import JournalMetrics
         from trunkline.workers.gateway.http.server import HttpServer
+        from trunkline.workers.gateway.socket.registry import SocketRegistry
 
         context, settings = self.context, self.context.config.settings.gateway
         auth, token = self._services.auth, load_secret(context.home.token_file)
+        poll_limiter, self._closing = PollLimiter(), anyio.Event()
+        self.sockets = SocketRegistry(self._services, poll_limiter, self._closing, settings.max_sockets)
         state = AppState(
             services=self._services,
             auth=HttpAuth(token, context.plugins.authenticators(), auth.registry, auth.audit.sign_in_refused),
@@ -76,11 +81,13 @@ class GatewayWorker(Worker):
             host=settings.host,
             max_content=settings.max_content,
             metrics=JournalMetrics(context.bus),
+            sockets=self.sockets,
+            poll_limiter=poll_limiter,
+            closing=self._closing,
             metrics_for=settings.metrics,
             hosts=settings.allowed_hosts,
             site=context.plugins.static_site(),
         )
-        self._closing = state.closing
         protocol = timeout_protocol(settings.header_timeout, settings.body_timeout)
         self._server = HttpServer(
             build_app(state),

@@ -31,6 +31,7 @@ from trunkline.workers.gateway.http import (
     openapi,
     response_compaction,
     response_socket,
+    socket,
     turns,
 )
 from trunkline.workers.gateway.http.app_state import AppState
@@ -60,6 +61,7 @@ def build_app(state: AppState) -> Starlette:
         *response_compaction.ROUTES,
         *openai_responses.ROUTES,
         *response_socket.ROUTES,
+        *socket.ROUTES,
         *openai_files.ROUTES,
         *openai_embeddings.ROUTES,
         *openai_transcripts.ROUTES,

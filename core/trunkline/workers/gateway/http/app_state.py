@@ -1,7 +1,7 @@
 """The state that the HTTP handlers share. Data only."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
 import anyio
@@ -17,6 +17,7 @@ from trunkline.workers.gateway.services import Services
 
 if TYPE_CHECKING:
     from trunkline.workers.gateway.http.metrics import JournalMetrics
+    from trunkline.workers.gateway.socket.registry import SocketRegistry
 
 CHANNEL = "http"
 
@@ -41,11 +42,12 @@ class AppState:
     host: str
     max_content: int
     metrics: "JournalMetrics"
+    sockets: "SocketRegistry"
+    poll_limiter: PollLimiter
+    closing: anyio.Event
     metrics_for: Literal["token", "open", "off"] = "token"
     hosts: tuple[str, ...] = ()
     site: OwnedItem[StaticSite] | None = None
-    poll_limiter: PollLimiter = field(default_factory=PollLimiter)
-    closing: anyio.Event = field(default_factory=anyio.Event)
 
     @property
     def max_text_body(self) -> int:

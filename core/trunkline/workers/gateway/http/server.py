@@ -23,6 +23,10 @@ KEEP_SECONDS = 75
 it longer, so that no client sends a request on a connection that the server is closing."""
 
 
+PING_SECONDS = 20.0
+"""Seconds between two pings over a WebSocket, and until one without an answer closes the socket."""
+
+
 class HttpServer:
     """An HTTP server. The constructor binds the port; ``serve`` serves requests. ``ended`` is set when the server has
     stopped for any reason.
@@ -56,6 +60,8 @@ class HttpServer:
             ws="websockets-sansio",
             ws_max_size=max_message,
             ws_max_queue=4,
+            ws_ping_interval=PING_SECONDS,
+            ws_ping_timeout=PING_SECONDS,
             ws_per_message_deflate=False,  # a few kilobytes would become megabytes before anything limits them
             log_config=None,
             log_level="warning",  # the worker logs start and end

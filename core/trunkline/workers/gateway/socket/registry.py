@@ -1,0 +1,75 @@
+"""The sockets of a gateway, and the feeds that they share."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.turns.poll_limiter import PollLimiter
+from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.errors import refusal
+from trunkline.workers.gateway.services import Services
+from trunkline.workers.gateway.socket.conversation_turns import ConversationTurns
+from trunkline.workers.gateway.socket.turn_feed import TurnFeeds
+from trunkline_bus import background_tasks
+
+if TYPE_CHECKING:
+    from trunkline.workers.gateway.socket.connection import Connection
+
+GOING_AWAY = 1001
+
+
+class SocketRegistry:
+    """The sockets of one gateway. ``max_sockets`` is the largest number of sockets of one identity."""
+
+    def __init__(
+        self, services: Services, poll_limiter: PollLimiter, closing: anyio.Event, max_sockets: int
+    ) -> None:
+        self.services = services
+        self._poll_limiter = poll_limiter
+        self._closing = closing
+        self._max_sockets = max_sockets
+        self._connections: dict[str, set[Connection]] = {}
+        self.turns = ConversationTurns(services.bus, poll_limiter)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Keep the registry open; every socket that is left is closed when the server stops."""
+        await self.turns.open()
+        async with background_tasks() as tasks:
+            self.feeds = TurnFeeds(self.services.bus, self._poll_limiter, tasks)
+            tasks.start_soon(self._close_all)
+            yield
+
+    def may_read(self, identity: Identity, block: str) -> bool:
+        """Report whether an identity may see what happens in a block."""
+        mine = identity.type == "owner" and identity.may(TokenScope.READ)
+        return mine and (identity.blocks is None or block in identity.blocks)
+
+    def count(self, identity: str) -> int:
+        """Return the number of open sockets of an identity."""
+        return len(self._connections.get(identity, ()))
+
+    @contextmanager
+    def registered(self, connection: "Connection") -> Iterator[None]:
+        """Count an open socket. Refused with ``rate_limited`` if its identity has too many."""
+        identity = connection.sender.identity.id
+        if self.count(identity) >= self._max_sockets:
+            raise refusal(ErrorCode.RATE_LIMITED, f"There are {self._max_sockets} sockets of this identity.")
+        mine = self._connections.setdefault(identity, set())
+        mine.add(connection)
+        try:
+            yield
+        finally:
+            mine.discard(connection)
+            if not mine:
+                self._connections.pop(identity, None)
+
+    async def _close_all(self) -> None:
+        await self._closing.wait()
+        for connections in list(self._connections.values()):
+            for connection in list(connections):
+                connection.end(GOING_AWAY)
