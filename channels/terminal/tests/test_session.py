@@ -245,6 +245,24 @@ async def test_status_shows_the_cost_of_the_session() -> None:
         assert "cost          $0.0123" in talk.screen.all("note")[-1]
 
 
+async def test_the_status_line_names_the_model_that_answered() -> None:
+    """A fallback may have been it. As soon as another model is chosen, or a new conversation begins, the line names the
+    model of the next message."""
+
+    def answer(message: SendMessage) -> Iterable[Step]:
+        yield TurnEnded(reason="stop", answered_by="up/small")
+
+    async with talking(answer) as talk:
+        _models(talk.gateway)
+        await talk.say("one")
+        await anyio.wait_all_tasks_blocked()
+        assert talk.screen.statuses[-1].model == "up/small"
+        await talk.say("/model a/big")
+        assert talk.screen.statuses[-1].model == "a/big"
+        await talk.say("two", "/new")
+        assert talk.screen.statuses[-1].model == "scripted/model"
+
+
 async def test_context_shows_what_the_model_saw() -> None:
     """The parts of the last turn, or of the one that is named."""
     async with talking() as talk:

@@ -67,6 +67,7 @@ def show_block(name: str, as_json: bool) -> None:
             ("block", block.name),
             ("state", _state(block)),
             *((("problem", block.problem),) if block.problem else ()),
+            *((("last error", _described(block.pulse.error)),) if block.pulse.error else ()),
             ("description", block.config.description or "-"),
             ("goals", "; ".join(block.config.goals) or "-"),
             ("model", block.config.model or "the default"),
@@ -301,6 +302,13 @@ def _state(block: "Block") -> str:
     if block.config.enabled:
         return block.pulse.status
     return "stopping" if block.pulse.status == "BUSY" else "stopped"
+
+
+def _described(code: str) -> str:
+    """Return the code of a failed turn with its sentence."""
+    from trunkline.errors import FIXED_SENTENCES, ErrorCode
+
+    return f"{code}: {FIXED_SENTENCES[ErrorCode(code)]}" if code in set(ErrorCode) else code
 
 
 SHOWN = ("description", "goals", "model", "tools", "enabled")

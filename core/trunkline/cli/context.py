@@ -25,7 +25,7 @@ trunkline context last --turn turn_01JD3V9Q8W7X6Y5Z4A3B2C1D0E --json
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("conversation", type=ConversationName())
-@click.option("--turn", help="The turn. Default: the last turn of the conversation.")
+@click.option("--turn", help="The turn. Default: the last turn that asked a model.")
 @click.option("--text", "texts", is_flag=True, help="Also print the text of each part.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; with --text the parts have their texts.")
 def command(conversation: str, turn: str | None, texts: bool, as_json: bool) -> None:

@@ -10,7 +10,7 @@ import anyio
 from trunkline.config import Config
 from trunkline.errors import ConfigError, ModelError, TrunklineError
 from trunkline.plugins import Plugins
-from trunkline.runtime.adapter_selection import adapter_model, default_adapter
+from trunkline.runtime.adapter_selection import adapter_model, check_adapters, default_adapter
 from trunkline_bus import BusError
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ async def probe_model(config: Config) -> ModelProbeResult:
     """
     plugins = Plugins.load(config)
     try:
+        check_adapters(
+            config, ()
+        )  # a misspelled section, such as that of budgets, must not be without effect
         name = default_adapter(config, plugins)
     except ConfigError as error:
         return ModelProbeResult("", problem=error.sentence)

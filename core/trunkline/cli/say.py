@@ -18,6 +18,8 @@ EXAMPLES = """
 trunkline say "What is on my list?"
 trunkline say "And tomorrow?" --conversation last
 cat notes.md | trunkline say -
+git diff | trunkline say "Review this:" -
+trunkline say "Why?" --model anthropic/claude-haiku-4-5
 trunkline say "Count to three" --json | jq -r .answer
 """
 
@@ -29,23 +31,34 @@ DISPLAY_HINT = (
 )
 """The description of this display for the model."""
 
+STDIN = "-"
+"""The argument that stands for standard input."""
+
 ANSWERER_TIMEOUT = 2.0
 """Seconds to wait for the name of the answering model, which is only shown."""
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("text", required=False)
+@click.argument("piped", metavar="[-]", required=False, type=click.Choice([STDIN]))
 @click.option("--block", help="The block in which a new conversation begins.")
 @click.option("--conversation", type=ConversationName(),
               help='The conversation to continue, by id or number; "last" is the one answered last.')  # fmt: skip
+@click.option("--model", help="The ADAPTER/MODEL that answers this message.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when the turn has ended.")
 @click.option(
     "--stream/--no-stream", default=None, help="Print text as it arrives. Default: on a terminal only."
 )
 def command(
-    text: str | None, block: str | None, conversation: str | None, as_json: bool, stream: bool | None
+    text: str | None,
+    piped: str | None,
+    block: str | None,
+    conversation: str | None,
+    model: str | None,
+    as_json: bool,
+    stream: bool | None,
 ) -> int:
-    """Send one message and print the answer. TEXT "-" reads standard input.
+    """Send one message and print the answer. TEXT "-" reads standard input; after a TEXT, "-" adds it to the text.
 
     The answer goes to standard output. Everything else goes to standard error, with the conversation's id at the end.
     Without --stream, a pipe receives only final text. The exit status is 1 when the turn failed, 3 when it waits for a
@@ -56,15 +69,47 @@ def command(
     from trunkline.contracts.gateway.messages import SendMessage
     from trunkline_bus import new_id
 
+    message = SendMessage(
+        content=_content(text, piped), block=block, conversation=conversation, client_id=new_id("say"), model=model
+    )  # fmt: skip
+    streams = sys.stdout.isatty() if stream is None else stream
+    return run(_say, message, JsonTurnPrinter() if as_json else TurnPrinter(stream=streams))
+
+
+def _content(text: str | None, piped: str | None) -> str:
+    """Return the message: the text, standard input, or both. Input that was piped in and not asked for is mentioned: it
+    may be that of a surrounding loop.
+    """
     if text is None:
         hint = " What is piped in is read with: trunkline say -" if not sys.stdin.isatty() else ""
         raise click.UsageError(f"Missing argument 'TEXT'.{hint}")
-    content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
+    parts = [text] if text != STDIN else []
+    if STDIN in (text, piped):
+        parts.append(sys.stdin.buffer.read().decode("utf-8", "replace"))
+    elif _is_piped():
+        click.echo(
+            "Note: what is piped in is not sent. To send it after the text: trunkline say TEXT -", err=True
+        )
+    content = "\n\n".join(parts)
     if not content.strip():
         raise click.UsageError("TEXT is empty.")
-    message = SendMessage(content=content, block=block, conversation=conversation, client_id=new_id("say"))
-    streams = sys.stdout.isatty() if stream is None else stream
-    return run(_say, message, JsonTurnPrinter() if as_json else TurnPrinter(stream=streams))
+    return content
+
+
+def _is_piped() -> bool:
+    """Report whether a pipe at standard input has bytes now. Nothing is waited for."""
+    import fcntl
+    import os
+    import stat
+    import termios
+    from contextlib import suppress
+
+    with suppress(OSError, ValueError):
+        number = sys.stdin.fileno()
+        if stat.S_ISFIFO(os.fstat(number).st_mode):
+            waiting = fcntl.ioctl(number, termios.FIONREAD, bytes(4))
+            return int.from_bytes(waiting, sys.byteorder) > 0
+    return False
 
 
 async def _say(message: "SendMessage", printer: "TurnPrinter") -> int:
@@ -83,6 +128,8 @@ async def _say(message: "SendMessage", printer: "TurnPrinter") -> int:
             gateway = GatewayClient(bus, CHANNEL, shows=DISPLAY_HINT)
             conversation = await resolve_conversation(gateway, message.conversation, message.block)
             message = replace(message, conversation=conversation)
+            if message.model is not None:
+                await gateway.choose_model(None, message.model)  # checks the name
             await print_answerer(gateway, message, printer)
             return await send_and_follow(gateway, message, printer)
 
@@ -92,6 +139,7 @@ async def print_answerer(gateway: "GatewayClient", message: "SendMessage", print
     from contextlib import suppress
 
     import anyio
+    from msgspec.structs import replace
 
     from trunkline.errors import Unavailable
     from trunkline_bus import RemoteFault
@@ -100,7 +148,10 @@ async def print_answerer(gateway: "GatewayClient", message: "SendMessage", print
         block = message.block
         if message.conversation is not None:
             block = (await gateway.conversation(message.conversation)).summary.block
-        printer.print_answerer(await gateway.answerer(block))
+        answerer = await gateway.answerer(block)
+        if message.model is not None:
+            answerer = replace(answerer, label=message.model, problem="")
+        printer.print_answerer(answerer)
 
 
 async def send_and_follow(gateway: "Gateway", message: "SendMessage", printer: "TurnPrinter") -> int:

@@ -243,7 +243,7 @@ def _remotes_stamp(registry: RemoteRegistry) -> tuple[object, ...]:
 async def _boot(pool: "_WorkerPool", kinds: tuple[WorkerKind, ...], tasks: anyio.abc.TaskGroup) -> None:
     for phase, workers in BOOT:
         with _phase(phase):
-            if phase == "adapter config" and kinds != ("memory",):  # memory needs no model
+            if phase == "adapter config" and not set(kinds) <= {"memory"}:  # memory and the bus need no model
                 check_adapters(pool.instance.config, pool.extra)
             if phase == "preferences":
                 check_preferences(pool.instance.home.memory)

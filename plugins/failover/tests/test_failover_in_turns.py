@@ -75,12 +75,14 @@ async def test_a_failing_provider_ends_no_conversation() -> None:
     async with platform(plugins=[vendors], config=config) as running:
         first = await running.say("hello")
         again = await running.say("again", conversation=first.accepted.conversation)
+        view = await running.gateway.context(first.accepted.conversation)
         (circuit,) = (await OverviewReader(running.bus).read()).circuits
         context = CheckContext(running.config, running.home, False, AsyncExitStack(), bus=running.bus)
         report = await models_circuits(context)
     assert first.text == again.text == "small says hello"
     assert first.ended.cost == 1_000 * 2 + 10 * 10
     assert first.ended.answered_by == again.ended.answered_by == "up/small"
+    assert view.model == "up/small"
     assert vendors.down.calls == 2
     assert (circuit.model, circuit.failures, circuit.fault) == ("down", 2, "unavailable")
     assert report is not None and report.status == "warning" and "down (unavailable)" in report.summary

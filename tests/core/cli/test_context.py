@@ -38,7 +38,7 @@ def test_a_context_that_is_not_there_is_named_in_the_error(trunkline: Run) -> No
     """An unknown conversation, and a turn without a model."""
     trunkline("say", "/tool current_time")
     asked = trunkline("context", "last")
-    assert asked.returncode == 1 and "asked no model" in asked.stderr
+    assert asked.returncode == 1 and "No turn of the conversation asked a model" in asked.stderr
     unknown = trunkline("context", "conv_1")
     assert unknown.returncode == 1 and "no conversation whose id begins with 'conv_1'" in unknown.stderr
     turn = trunkline("context", "last", "--turn", "turn_x")

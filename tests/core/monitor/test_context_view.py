@@ -173,7 +173,8 @@ async def test_a_turn_without_a_model_and_an_unknown_one_are_refused(
         other = await running.say("hello")
         conversation = command.accepted.conversation
         for turn, words in [
-            (None, "asked no model"),
+            (None, "No turn of the conversation asked a model"),
+            (command.accepted.turn, "asked no model"),
             (other.accepted.turn, "no journal of turn"),
             ("no id", "There is no such turn"),
         ]:
@@ -182,6 +183,16 @@ async def test_a_turn_without_a_model_and_an_unknown_one_are_refused(
             assert caught.value.code == "not_found"
         with pytest.raises(RemoteFault, match="no such conversation"):
             await running.gateway.context("conv_" + "a" * 26)
+
+
+async def test_commands_after_a_turn_do_not_hide_it(plugin: ContextPlugin, tmp_path: Path) -> None:
+    """Without a turn, the last one that asked a model is shown."""
+    async with plugin.running(tmp_path) as running:
+        asked = await running.say("hello")
+        conversation = asked.accepted.conversation
+        for command in ("/tool look", "/compact", "/compact undo"):
+            await running.say(command, conversation=conversation)
+            assert (await running.gateway.context(conversation)).turn == asked.accepted.turn
 
 
 async def test_a_clients_transcript_and_instructions_are_told(plugin: ContextPlugin, tmp_path: Path) -> None:

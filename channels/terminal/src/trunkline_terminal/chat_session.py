@@ -62,6 +62,8 @@ class ChatSession:
         self.place = ChatLocation(session.block)
         self.blocks: tuple[Block, ...] = ()
         self.answerer = Answerer()
+        self._asked = ""
+        """The model that the last message was sent to."""
         self.models: tuple[str, ...] = ()
         """The names of the models that can be asked, as far as they were listed in this session."""
         self.listed: tuple[str, ...] = ()
@@ -214,6 +216,7 @@ class ChatSession:
         return True
 
     def _follow(self, accepted: MessageAccepted) -> None:
+        self._asked = self.answerer.label
         self.turns.follow(TurnRef(accepted.conversation, accepted.turn, accepted.message_id))
         self.show_status()
 
@@ -312,11 +315,21 @@ class ChatSession:
             except (RemoteFault, TrunklineError):
                 return  # only a title; the next turn brings another chance
 
+    @property
+    def _is_last_turn_here(self) -> bool:
+        last = self.turns.last
+        return last is not None and last.conversation == self.place.conversation
+
     def _context(self) -> int:
         """The number of tokens of this conversation in the model's last request; 0 before the first request of this
         session."""
-        last = self.turns.last
-        return self.turns.context if last is not None and last.conversation == self.place.conversation else 0
+        return self.turns.context if self._is_last_turn_here else 0
+
+    def _model(self) -> str:
+        """The model that answered last, which a fallback may have been, as long as the next message goes to the same
+        one; else the model of the next message."""
+        same = self._is_last_turn_here and self._asked == self.answerer.label
+        return (self.turns.answered_by if same else "") or self.answerer.label
 
     def show_status(self) -> None:
         """Show where the person is."""
@@ -325,7 +338,7 @@ class ChatSession:
             StatusLine(
                 block=place.block or "",
                 title=place.title,
-                model=self.answerer.label,
+                model=self._model(),
                 tokens=text_format.format_usage(self.turns.usage),
                 context=text_format.format_context(self._context(), self.answerer.window),
                 cost=text_format.format_cost(self.turns.cost),

@@ -117,6 +117,7 @@ _KEYS = (
 
 async def _new(session: "ChatSession", rest: str) -> None:
     session.place = type(session.place)(session.place.block)
+    await session.load_answerer()
     session.show_status()
     session.screen.note("A new conversation begins with your next message.")
 
@@ -138,6 +139,7 @@ async def _switch(session: "ChatSession", rest: str) -> None:
     await session.refresh_blocks()
     block = session.block_named(name)
     session.place = type(session.place)(block.name)
+    await session.load_answerer()
     session.show_status()
     session.screen.note(f"You are in block {block.name}. A new conversation begins with your next message.")
     if message.strip():

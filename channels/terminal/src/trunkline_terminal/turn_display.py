@@ -58,13 +58,14 @@ class TurnRef:
 
 
 class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of showing a turn. ``undecided`` marks a turn that waits for the decision of somebody who can be
-    asked."""
+    """The result of showing a turn. ``answered_by`` is the model that answered, "" if none did. ``undecided`` marks a
+    turn that waits for the decision of somebody who can be asked."""
 
     failed: bool
     usage: Usage = Usage()
     context: int = 0
     cost: int | None = None
+    answered_by: str = ""
     undecided: bool = False
 
 
@@ -292,7 +293,13 @@ class TurnDisplay:
                 )
             )
         )
-        self._outcome = TurnResult(failed=failed, usage=event.usage, context=event.context, cost=event.cost)
+        self._outcome = TurnResult(
+            failed=failed,
+            usage=event.usage,
+            context=event.context,
+            cost=event.cost,
+            answered_by=event.answered_by,
+        )
 
 
 def _question_text(event: ApprovalRequested) -> str:
@@ -334,6 +341,8 @@ class TurnQueue:
         self.usage = Usage()
         self.context = 0
         """Input tokens of the last model call."""
+        self.answered_by = ""
+        """The model that answered the last turn, which a fallback may have been; "" if none did."""
         self.cost: int | None = None
         """Known cost of this session's turns, in millionths of a US dollar."""
         self.failed = False
@@ -399,6 +408,7 @@ class TurnQueue:
             self._change()
         self.usage += outcome.usage
         self.context = outcome.context
+        self.answered_by = outcome.answered_by
         self.cost = self.cost if outcome.cost is None else (self.cost or 0) + outcome.cost
         self.failed |= outcome.failed
         self.undecided |= outcome.undecided

@@ -26,14 +26,20 @@ _ASKING = re.compile(
 )
 """Phrases that are removed from the beginning of a long message; a short one is kept as it is."""
 
+_COMMAND = re.compile(r"/(?:compact|rebirth)(?:\s|$)", re.IGNORECASE)
+"""Commands about the conversation itself, which do not say what it is about."""
+
 _SENTENCE = re.compile(r"(.+?[^\s.!?])(?:[.!]+(?=\s|$)|(\?)+(?=\s|$)|$)")
 _WORD = re.compile(r"[^\W\d_]+(?=[\s,;:!?.'’]*(?:\s|$)|['’])")
 
 
 def make_title(text: str) -> str:
     """Return a short title: the first sentence that contains a word, without markup and greetings. Polite phrases are
-    removed if the title would be too long. Fenced code is used only if the message contains nothing else.
+    removed if the title would be too long. Fenced code is used only if the message contains nothing else. ``/compact``
+    and ``/rebirth`` have no title: "".
     """
+    if _COMMAND.match(text):
+        return ""
     looked_at = text[:_LOOKED_AT]
     for candidate in (_FENCED.sub("\n\n", looked_at), looked_at):
         for paragraph in re.split(r"\n\s*\n", candidate):

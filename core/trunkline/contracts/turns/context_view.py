@@ -16,8 +16,8 @@ changing context, a message of this turn's person or client, and an answer or re
 
 
 class GetContext(Payload, frozen=True, kw_only=True, tag="turn.get-context.v1"):
-    """Ask for the context of the last model call of a turn; None selects the conversation's last turn. With ``texts``
-    the parts have their texts.
+    """Ask for the context of the last model call of a turn; None selects the conversation's last turn that asked a
+    model. With ``texts`` the parts have their texts.
     """
 
     conversation: str
@@ -45,7 +45,7 @@ class SentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class ContextView(Payload, frozen=True, kw_only=True, tag="turn.context-view.v1"):
     """The context of model call number ``step`` (from 0) of a turn, as the journal and the stored conversation have
-    it. Placeholders of redacted texts are not in it.
+    it. Placeholders of redacted texts are not in it. ``model`` is the one that answered; it may be a fallback.
 
     ``input_tokens`` and ``cached_tokens`` are the vendor's own counts, 0 if the vendor counted none. ``window`` is the
     number of tokens that the model accepts. The tokens of the parts add up to ``input_tokens`` if that is known.

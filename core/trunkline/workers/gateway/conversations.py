@@ -48,8 +48,8 @@ MAX_TITLE_CHARS = 200
 
 def title_of(messages: Iterable[Message]) -> str | None:
     """Return the title of a conversation that is not stored yet, made from the first user message."""
-    said = next((message.content for message in messages if message.role == "user" and message.content), "")
-    return make_title(said) or None
+    said = (make_title(message.content) for message in messages if message.role == "user")
+    return next(filter(None, said), None)
 
 
 class ConversationService:

@@ -34,11 +34,12 @@ from trunkline.workers.monitor.turn_messages import message_id, model_messages, 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A model call in a turn's journal: the turn as it was then, the summary record that was used, the tools that were
-    offered, and what the vendor counted."""
+    """A model call in a turn's journal: the turn as it was then, the model that answered, which a fallback may have
+    been, the summary record that was used, the tools that were offered, and what the vendor counted."""
 
     step: int
     turn: Turn
+    model: str
     record: SummaryRecord | None
     tools: tuple[OfferedTool, ...]
     usage: Usage
@@ -60,7 +61,8 @@ def last_model_call(entries: Sequence[JournalEntry]) -> RecordedCall | None:
         turn.apply(entry)
     answer = next((one for one in answers if one.step == turn.step), ModelCallFinished(step=turn.step))
     record = answer.summary_record or turn.summary_record
-    return RecordedCall(turn.step, turn, record, _offered(entries), answer.usage)
+    asked = turn.started.model if turn.started is not None else ""
+    return RecordedCall(turn.step, turn, answer.answered_by or asked, record, _offered(entries), answer.usage)
 
 
 def _offered(entries: Sequence[JournalEntry]) -> tuple[OfferedTool, ...]:

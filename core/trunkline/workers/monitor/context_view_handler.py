@@ -12,7 +12,7 @@ from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.errors import ErrorCode
 from trunkline.workers.monitor.context_builder import ContextBuilder
-from trunkline.workers.monitor.context_view_builder import last_model_call, sent_parts
+from trunkline.workers.monitor.context_view_builder import RecordedCall, last_model_call, sent_parts
 from trunkline.workers.monitor.fork_history import LOAD_TIMEOUT, messages_before_turn
 from trunkline.workers.monitor.model_history import summarised_history
 from trunkline_bus import Bus, BusError, Refusal, Request
@@ -30,24 +30,38 @@ class ContextViewer:
         self._load = load
 
     async def view(self, asked: GetContext) -> ContextView:
-        """Return what a model was sent in the last model call of a turn. Raises Refusal with ``not_found`` if the turn
-        has no journal or asked no model, and BusError when another worker does not answer."""
-        turn, entries = await self._journal(asked)
-        call = last_model_call(entries)
-        if call is None or call.turn.started is None:
-            raise Refusal(ErrorCode.NOT_FOUND, f"Turn {turn} asked no model.")
+        """Return what a model was sent in the last model call of a turn, by default of the last turn that asked one.
+        Raises Refusal with ``not_found`` if there is no journal or no model call, and BusError when another worker does
+        not answer."""
+        turn, call = await self._find(asked)
         started = call.turn.started
+        assert started is not None  # the first entry of each journal
         whole = self._builder.sent_history(started.request, await self._history(started.request))
         return ContextView(
             conversation=asked.conversation,
             turn=turn,
             step=call.step,
-            model=started.model,
-            window=self._builder.window(started.model),
+            model=call.model,
+            window=self._builder.window(call.model),
             input_tokens=call.usage.input_tokens,
             cached_tokens=call.usage.cached_tokens,
             parts=sent_parts(call, summarised_history(whole, call.record), texts=asked.texts),
         )
+
+    async def _find(self, asked: GetContext) -> tuple[str, RecordedCall]:
+        """Return the turn and its last model call. Commands, such as ``/compact``, are turns that ask no model."""
+        turn, entries = await self._journal(asked)
+        if (call := last_model_call(entries)) is not None:
+            return turn, call
+        if asked.turn is not None:
+            raise Refusal(ErrorCode.NOT_FOUND, f"Turn {turn} asked no model.")
+        turns: dict[str, list[JournalEntry]] = {}
+        async for stored in self._bus.history(JOURNAL, after=0, conversation=asked.conversation):
+            turns.setdefault(stored.data.turn, []).extend(stored.data.entries)
+        for turn, entries in reversed(turns.items()):
+            if (call := last_model_call(entries)) is not None:
+                return turn, call
+        raise Refusal(ErrorCode.NOT_FOUND, "No turn of the conversation asked a model.")
 
     async def _journal(self, asked: GetContext) -> tuple[str, list[JournalEntry]]:
         """Return the turn and its entries."""

@@ -142,8 +142,8 @@ def parse(path: str, text: bytes) -> ConversationFile:
 
 def title_of(messages: Iterable[Message]) -> str | None:
     """A title from the first thing a person said; None while nobody said anything."""
-    said = next((message.content for message in messages if message.role == "user" and message.content), "")
-    return make_title(said) or None
+    said = (make_title(message.content) for message in messages if message.role == "user")
+    return next(filter(None, said), None)
 
 
 class ConversationCache:

@@ -73,11 +73,11 @@ class Conversation(msgspec.Struct, frozen=True):
     @property
     def summary(self) -> ConversationSummary:
         """The entry in the list of conversations."""
-        said = next((one.content for one in self.messages if one.role == "user" and one.content), "")
+        said = (make_title(one.content) for one in self.messages if one.role == "user")
         return ConversationSummary(
             id=self.header.id,
             block=self.header.block,
-            title=self.header.title or make_title(said) or None,
+            title=self.header.title or next(filter(None, said), None),
             created_at=self.header.created_at,
             updated_at=max([self.header.created_at, *(one.created_at for one in self.messages[-1:])]),
             message_count=len(self.messages),
