@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
 import trunkline
+from trunkline.api.model import Finish, ModelEvent, ModelRequest, Text
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_web_app.plugin import FOLDER
@@ -25,12 +26,26 @@ QUIET = (
 """Chromium would otherwise look up its maker's servers. Its own sandbox cannot run as root."""
 
 
+class PageModel(ScriptedModel):
+    """A model that does what the message says, and repeats what follows ``raw:``."""
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Yield the reply."""
+        content = request.messages[-1].content
+        if content.startswith("raw:"):
+            yield Text(content.removeprefix("raw:"))
+            yield Finish(reason="stop")
+            return
+        async for event in super().stream(request):
+            yield event
+
+
 class Scripted:
-    """A plugin with a model that does what the message says."""
+    """A plugin with the model."""
 
     @trunkline.hookimpl
     def trunkline_models(self) -> list[ScriptedModel]:
-        return [ScriptedModel()]
+        return [PageModel()]
 
 
 SETTINGS = {"runtime.provider_adapter": "scripted", "permissions.approvals": "some"}

@@ -23,14 +23,14 @@ async def test_a_visitor_is_asked_to_sign_in(browser: Browser, running: Platform
 
 async def test_pages_are_reached_by_link_and_keyboard(signed_in: Visit) -> None:
     """The first Tab leads past the navigation; the link of the page is marked; back returns."""
-    page = await signed_in.open()
-    await expect(page.get_by_role("link", name="Chat")).to_have_attribute("aria-current", "page")
+    page = await signed_in.open("#/blocks")
+    await expect(page.get_by_role("link", name="Blocks")).to_have_attribute("aria-current", "page")
     await page.keyboard.press("Tab")
     await expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
-    await page.get_by_role("link", name="Blocks").click()
-    await expect(page.get_by_role("link", name="Blocks")).to_have_attribute("aria-current", "page")
+    await page.get_by_role("link", name="Approvals").click()
+    await expect(page.get_by_role("link", name="Approvals")).to_have_attribute("aria-current", "page")
     await page.go_back()
-    await expect(page.get_by_role("link", name="Chat")).to_have_attribute("aria-current", "page")
+    await expect(page.get_by_role("link", name="Blocks")).to_have_attribute("aria-current", "page")
 
 
 async def test_language_and_appearance_are_kept(signed_in: Visit) -> None:

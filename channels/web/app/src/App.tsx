@@ -1,6 +1,8 @@
 /** The frame of all pages: navigation, and the page that the address names, once this browser is signed in. */
-import { Suspense } from "react";
+import { lazy, Suspense } from "react";
 
+import { ChatProvider } from "./chat/ChatContext";
+import ChatPage from "./chat/ChatPage";
 import { useTexts } from "./i18n";
 import { sentence } from "./i18n/errors";
 import { Navigation } from "./Navigation";
@@ -10,15 +12,19 @@ import { useSession } from "./session/session";
 import { FailureBoundary } from "./ui/FailureBoundary";
 import { Notice } from "./ui/Notice";
 
+const ApprovalsPage = lazy(() => import("./approvals/ApprovalsPage"));
+const BlocksPage = lazy(() => import("./blocks/BlocksPage"));
+
 export function App() {
   const t = useTexts();
   const session = useSession();
-  const { page } = useLocation();
+  const { page, name } = useLocation();
   if (session.state === "out") return <SignInPage onSignedIn={session.refresh} />;
   if (session.state !== "in") {
     return <p className="waiting">{t(session.state === "unknown" ? "app.loading" : "error.unreachable")}</p>;
   }
   return (
+    <ChatProvider>
     <div className="frame">
       <a className="skip" href="#content" onClick={(event) => skipTo(event)}>
         {t("app.skip")}
@@ -26,10 +32,15 @@ export function App() {
       <Navigation page={page} onSignOut={session.signOut} />
       <main id="content" tabIndex={-1}>
         <FailureBoundary key={page} fallback={(error) => <Notice kind="error">{t("app.failed", { reason: sentence(t, error) })}</Notice>}>
-          <Suspense fallback={<p className="waiting">{t("app.loading")}</p>}>{t(`nav.${page}`)}</Suspense>
+          <Suspense fallback={<p className="waiting">{t("app.loading")}</p>}>
+            {page === "chat" && <ChatPage name={name} />}
+            {page === "approvals" && <ApprovalsPage />}
+            {page === "blocks" && <BlocksPage />}
+          </Suspense>
         </FailureBoundary>
       </main>
     </div>
+    </ChatProvider>
   );
 }
 

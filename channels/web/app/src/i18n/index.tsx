@@ -16,6 +16,8 @@ export const LANGUAGES: Record<string, { name: string; texts: Texts }> = {
 
 interface Language {
   language: string;
+  /** The locale of dates and numbers: the browser's, if it has the same language. */
+  locale: string;
   choose: (language: string) => void;
   t: Translate;
 }
@@ -31,6 +33,7 @@ export function LanguageProvider({ children }: { children: ReactNode }) {
     const texts = LANGUAGES[language]?.texts ?? en;
     return {
       language,
+      locale: navigator.languages.find((one) => one.startsWith(language)) ?? language,
       choose(chosen) {
         save("language", chosen);
         setLanguage(chosen);

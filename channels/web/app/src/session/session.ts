@@ -19,6 +19,10 @@ export function useSession(): { state: SessionState; refresh: () => void; signOu
     const timer = setInterval(refresh, RETRY_MS);
     return () => clearInterval(timer);
   }, [state, refresh]);
+  useEffect(() => {
+    window.addEventListener("trunkline:signed-out", refresh);
+    return () => window.removeEventListener("trunkline:signed-out", refresh);
+  }, [refresh]);
   const signOut = useCallback(async () => {
     await send("/api/sign-out", {});
     forget();
@@ -29,7 +33,7 @@ export function useSession(): { state: SessionState; refresh: () => void; signOu
 
 /** Exchange a code of `trunkline pair` for a session. */
 export async function pair(code: string): Promise<void> {
-  const response = await send("/api/pair", { code });
+  const response = await send("/api/pair", { code, as: "cookie", label: navigator.userAgent.slice(0, 80) });
   if (!response.ok) throw errorOf(response, await response.json().catch(() => null));
 }
 

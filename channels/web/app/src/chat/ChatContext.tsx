@@ -1,0 +1,36 @@
+/** The store of the chat, for the components below. */
+import { createContext, useContext, useEffect, useState, useSyncExternalStore, type ReactNode } from "react";
+
+import { goTo } from "../router";
+import { ChatStore, type Conversation } from "./store";
+
+const StoreContext = createContext<ChatStore | null>(null);
+
+export function ChatProvider({ children }: { children: ReactNode }) {
+  const [store] = useState(() => new ChatStore((conversation) => goTo("chat", conversation, { replace: true })));
+  useEffect(() => {
+    store.start();
+    return () => store.close();
+  }, [store]);
+  return <StoreContext value={store}>{children}</StoreContext>;
+}
+
+export function useChatStore(): ChatStore {
+  const store = useContext(StoreContext);
+  if (store === null) throw new Error("useChatStore is used outside of ChatProvider");
+  return store;
+}
+
+/** A conversation as it is now. It is read from the gateway when it is opened, and when the window is looked at again. */
+export function useConversation(id: string): Conversation {
+  const store = useChatStore();
+  useEffect(() => {
+    void store.load(id);
+    const reload = () => {
+      if (document.visibilityState === "visible") void store.load(id);
+    };
+    document.addEventListener("visibilitychange", reload);
+    return () => document.removeEventListener("visibilitychange", reload);
+  }, [store, id]);
+  return useSyncExternalStore(store.subscribe, () => store.get(id));
+}

@@ -1,0 +1,56 @@
+/** The chat: the list of conversations, and the one that the address names. */
+import { useState } from "react";
+
+import { useTexts } from "../i18n";
+import { sentence } from "../i18n/errors";
+import { Button } from "../ui/Button";
+import { Notice } from "../ui/Notice";
+import "../styles/chat.css";
+import { useChatStore, useConversation } from "./ChatContext";
+import { Composer } from "./Composer";
+import { ConversationHead } from "./ConversationHead";
+import { ConversationList } from "./ConversationList";
+import { NEW } from "./store";
+import { TurnList } from "./TurnList";
+
+export default function ChatPage({ name }: { name: string }) {
+  const t = useTexts();
+  const [listed, setListed] = useState(false);
+  const conversation = useConversation(name);
+  return (
+    <div className="chat" data-listed={listed}>
+      <ConversationList current={name} onChosen={() => setListed(false)} />
+      <section className="conversation" aria-label={conversation.title || t("chat.new")}>
+        <ConversationHead conversation={conversation} onList={() => setListed(!listed)} isListed={listed} />
+        <ConversationBody id={name} />
+        <Composer key={name} conversation={conversation} />
+      </section>
+    </div>
+  );
+}
+
+function ConversationBody({ id }: { id: string }) {
+  const t = useTexts();
+  const store = useChatStore();
+  const conversation = useConversation(id);
+  if (conversation.state === "failed") {
+    return (
+      <div className="turns">
+        <Notice kind="error">{sentence(t, conversation.failure)}</Notice>
+        <Button onClick={() => void store.load(id)}>{t("error.retry")}</Button>
+      </div>
+    );
+  }
+  if (conversation.state === "loading" && conversation.turns.length === 0) {
+    return <p className="turns waiting">{t("app.loading")}</p>;
+  }
+  if (id === NEW && conversation.turns.length === 0) {
+    return (
+      <div className="turns welcome">
+        <h1>{t("chat.welcome")}</h1>
+        <p className="dim">{t("chat.welcome.how")}</p>
+      </div>
+    );
+  }
+  return <TurnList conversation={conversation} />;
+}

@@ -1,0 +1,50 @@
+/** A call of a tool: its name and arguments, its state and duration, its output, and the question about it. */
+import { useTexts } from "../i18n";
+import { ApprovalQuestion } from "../approvals/ApprovalQuestion";
+import type { ToolPart } from "./turn";
+
+const SHORT = 60;
+const ICONS = { running: "◌", waiting: "?", done: "✓", failed: "✕" } as const;
+
+export function ToolCard({ turn, part, isOver }: { turn: string; part: ToolPart; isOver: boolean }) {
+  const t = useTexts();
+  const { approval } = part;
+  const state = isOver && (part.state === "running" || part.state === "waiting") ? "failed" : part.state;
+  return (
+    <div className={`tool tool-${state}`}>
+      <details>
+        <summary>
+          <span className="tool-state" aria-hidden="true">
+            {ICONS[state]}
+          </span>
+          <code>{part.name}</code> <span className="dim tool-short">{shortArguments(part.arguments)}</span>
+          <span className="hidden">{t(`tool.${state}`)}</span>
+          {part.seconds !== null && <span className="dim">{t("tool.seconds", { seconds: part.seconds.toFixed(1) })}</span>}
+        </summary>
+        <h3>{t("tool.arguments")}</h3>
+        <pre>{JSON.stringify(part.arguments, null, 2)}</pre>
+        {part.output && (
+          <>
+            <h3>{t("tool.output")}</h3>
+            <pre>{part.output}</pre>
+          </>
+        )}
+      </details>
+      {approval !== null && approval.settled === null && !isOver && (
+        <ApprovalQuestion turn={turn} call={part.id} hash={approval.hash} question={approval.question} detail={approval.detail} expiresAt={approval.expiresAt} />
+      )}
+      {approval?.settled && (
+        <p className="dim settled">
+          {t(approval.settled.allow ? "approval.allowed" : "approval.denied", { by: approval.settled.by })}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function shortArguments(values: Record<string, unknown>): string {
+  const text = Object.entries(values)
+    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(" ");
+  return text.length > SHORT ? `${text.slice(0, SHORT)}…` : text;
+}

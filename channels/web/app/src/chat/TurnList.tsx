@@ -1,0 +1,62 @@
+/** The turns of a conversation. Only those near the visible part are in the page. New text is followed while the reader
+ * is at the end, and never pulls a reader who scrolled up. */
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useLayoutEffect, useRef } from "react";
+
+import { useTexts } from "../i18n";
+import { Notice } from "../ui/Notice";
+import type { Conversation } from "./store";
+import { TurnView } from "./TurnView";
+
+const NEAR_END = 80;
+
+export function TurnList({ conversation }: { conversation: Conversation }) {
+  const t = useTexts();
+  const scroller = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const { turns } = conversation;
+  // eslint-disable-next-line react-hooks/incompatible-library -- React's compiler is not used
+  const virtual = useVirtualizer({
+    count: turns.length,
+    getScrollElement: () => scroller.current,
+    getItemKey: (index) => turns[index]?.key ?? index,
+    estimateSize: () => 200,
+    overscan: 4,
+  });
+  const height = virtual.getTotalSize();
+  useEffect(() => {
+    isAtEnd.current = true;
+  }, [conversation.id]);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight;
+  }, [height, conversation.id]);
+  const note = () => {
+    const element = scroller.current;
+    if (element === null) return;
+    isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END;
+  };
+  return (
+    // A region that scrolls must be reachable by keyboard.
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+    <div ref={scroller} className="turns" role="log" aria-label={t("chat.log")} aria-live="off" tabIndex={0} onScroll={note}>
+      <div className="turns-inner" style={{ height }}>
+        {virtual.getVirtualItems().map((item) => {
+          const turn = turns[item.index];
+          return turn === undefined ? null : (
+            <div
+              key={item.key}
+              ref={virtual.measureElement}
+              data-index={item.index}
+              className="turn-slot"
+              style={{ transform: `translateY(${item.start}px)` }}
+            >
+              <TurnView conversation={conversation.id} turn={turn} />
+            </div>
+          );
+        })}
+      </div>
+      {!conversation.isConnected && <Notice kind="error">{t("error.unreachable")}</Notice>}
+    </div>
+  );
+}

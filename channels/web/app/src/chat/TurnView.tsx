@@ -1,0 +1,60 @@
+/** One turn: the message, the parts of its answer, and how it ended. */
+import { lazy, memo, Suspense } from "react";
+
+import { useTexts } from "../i18n";
+import { ApiError } from "../api/client";
+import { sentence } from "../i18n/errors";
+import { Notice } from "../ui/Notice";
+import { ToolCard } from "./ToolCard";
+import { TurnActions } from "./TurnActions";
+import type { Part, Turn } from "./turn";
+
+const Markdown = lazy(() => import("../markdown/Markdown"));
+
+export const TurnView = memo(function TurnView({ conversation, turn }: { conversation: string; turn: Turn }) {
+  const t = useTexts();
+  return (
+    <article className="turn" aria-busy={turn.phase === "running"}>
+      {turn.questions.map((question, index) => (
+        <div key={index} className="question">
+          <h2 className="hidden">{t("chat.you")}</h2>
+          <p>{question}</p>
+        </div>
+      ))}
+      <div className="answer">
+        <h2 className="hidden">{t("chat.agent")}</h2>
+        {turn.parts.map((part, index) => (
+          <PartView key={part.kind === "tool" ? part.id : index} turn={turn} part={part} isLast={index === turn.parts.length - 1} />
+        ))}
+        <Outcome turn={turn} />
+      </div>
+      {turn.phase === "ended" && <TurnActions conversation={conversation} turn={turn} />}
+    </article>
+  );
+});
+
+function PartView({ turn, part, isLast }: { turn: Turn; part: Part; isLast: boolean }) {
+  if (part.kind === "tool") return <ToolCard turn={turn.id} part={part} isOver={turn.phase === "ended"} />;
+  if (part.kind === "status") return <pre className="status-box">{part.text}</pre>;
+  return (
+    <Suspense fallback={<p className="plain-text">{part.text}</p>}>
+      <Markdown text={part.text} isGrowing={isLast && turn.phase !== "ended"} />
+    </Suspense>
+  );
+}
+
+/** How the turn stands or ended, where that is not plain from the answer. */
+function Outcome({ turn }: { turn: Turn }) {
+  const t = useTexts();
+  if (turn.phase === "sending") return <p className="progress">{t("chat.sending")}</p>;
+  if (turn.phase === "waiting" && !turn.parts.some((part) => part.kind === "tool" && part.state === "waiting")) {
+    return <p className="progress">{t("chat.queued")}</p>;
+  }
+  if (turn.phase === "running" && turn.parts.at(-1)?.kind !== "text") return <p className="progress">{t("chat.working")}</p>;
+  if (turn.failure !== null) {
+    return <Notice kind="error">{sentence(t, new ApiError(500, turn.failure.code, turn.id, turn.failure.reason))}</Notice>;
+  }
+  const notes = { cancelled: "chat.cancelled", stopped: "chat.stopped", max_tokens: "chat.maxTokens", content_filter: "chat.filtered" } as const;
+  const note = notes[turn.finish as keyof typeof notes] as (typeof notes)[keyof typeof notes] | undefined;
+  return note === undefined ? null : <Notice kind="info">{t(note)}</Notice>;
+}

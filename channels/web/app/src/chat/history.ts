@@ -1,0 +1,62 @@
+/** The turns of a stored conversation. */
+import type { Schemas } from "../api/client";
+import { newTurn, type Part, type ToolPart, type Turn } from "./turn";
+
+type StoredMessage = Schemas["ConversationMessage"];
+
+interface StoredCall {
+  id: string;
+  name: string;
+  arguments?: Record<string, unknown>;
+}
+
+/** Group the messages by the turn that they belong to, in order. A turn without an answer may still run. */
+export function turnsOf(messages: StoredMessage[]): Turn[] {
+  const turns: Turn[] = [];
+  for (const message of messages) {
+    const id = turnId(message);
+    let turn = turns.at(-1);
+    if (turn?.id !== id) {
+      turn = newTurn(id, id, "", "ended");
+      turns.push(turn);
+    }
+    add(turn, message);
+  }
+  for (const turn of turns) if (turn.parts.length === 0 && turn.id.startsWith("turn_")) turn.phase = "running";
+  return turns;
+}
+
+function turnId(message: StoredMessage): string {
+  const id = message.metadata?.["turn_id"];
+  return typeof id === "string" ? id : message.id;
+}
+
+/** Add a message to a turn that is being built. */
+function add(turn: Turn, message: StoredMessage): void {
+  if (message.role === "user") turn.questions.push(message.content);
+  else if (message.role === "tool") addResult(turn.parts, message);
+  else {
+    if (message.content) turn.parts.push({ kind: "text", text: message.content });
+    turn.parts.push(...callsOf(message).map(partOf));
+  }
+}
+
+function addResult(parts: Part[], message: StoredMessage): void {
+  const id = message.metadata?.["tool_call_id"];
+  const call = parts.findLast((part): part is ToolPart => part.kind === "tool" && part.id === id);
+  if (call === undefined) return;
+  call.state = message.metadata?.["error"] === true ? "failed" : "done";
+  call.output = message.content;
+}
+
+function callsOf(message: StoredMessage): StoredCall[] {
+  const calls = message.metadata?.["tool_calls"];
+  return Array.isArray(calls) ? (calls as StoredCall[]) : [];
+}
+
+function partOf(call: StoredCall): ToolPart {
+  return {
+    kind: "tool", id: call.id, name: call.name, arguments: call.arguments ?? {}, state: "done", output: "",
+    seconds: null, startedAt: 0, approval: null,
+  };
+}

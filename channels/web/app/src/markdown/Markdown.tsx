@@ -1,0 +1,76 @@
+/** The text of an answer as Markdown. The text is not trusted: HTML is shown as text, links lead to http, https and mail
+ * only, and a picture from elsewhere is a link until a person follows it. */
+import { memo, useMemo, type ComponentProps } from "react";
+import ReactMarkdown, { type Components, type Options } from "react-markdown";
+import rehypeSanitize from "rehype-sanitize";
+import remarkGfm from "remark-gfm";
+
+import { blocksOf } from "./blocks";
+import { CodeBlock } from "./CodeBlock";
+import "../styles/markdown.css";
+
+const REMARK: Options["remarkPlugins"] = [remarkGfm, () => showHtml];
+const REHYPE: Options["rehypePlugins"] = [rehypeSanitize];
+
+const COMPONENTS: Components = {
+  a: Link,
+  img: Picture,
+  pre: ({ children }) => <>{children}</>,
+  code: Code,
+  table: ({ children }) => (
+    <div className="table-frame">
+      <table>{children}</table>
+    </div>
+  ),
+};
+
+export default function Markdown({ text, isGrowing }: { text: string; isGrowing: boolean }) {
+  const blocks = useMemo(() => blocksOf(text, isGrowing), [text, isGrowing]);
+  return (
+    <div className="markdown">
+      {blocks.map((block, index) => (
+        <Block key={index} text={block} />
+      ))}
+    </div>
+  );
+}
+
+const Block = memo(function Block({ text }: { text: string }) {
+  return (
+    <ReactMarkdown remarkPlugins={REMARK} rehypePlugins={REHYPE} components={COMPONENTS}>
+      {text}
+    </ReactMarkdown>
+  );
+});
+
+interface SyntaxNode {
+  type: string;
+  children?: SyntaxNode[];
+}
+
+/** Turn HTML into text, so that a reader sees what was written instead of nothing. */
+function showHtml(node: SyntaxNode): void {
+  if (node.type === "html") node.type = "text";
+  node.children?.forEach(showHtml);
+}
+
+function Link({ href, children }: ComponentProps<"a">) {
+  if (!href || !/^(https?:|mailto:|#)/i.test(href)) return <span>{children}</span>;
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={href}>
+      {children}
+    </a>
+  );
+}
+
+function Picture({ src, alt }: ComponentProps<"img">) {
+  if (typeof src !== "string") return <span>{alt}</span>;
+  return src.startsWith("data:image/") ? <img src={src} alt={alt ?? ""} /> : <Link href={src}>{alt ? `🖼 ${alt}` : src}</Link>;
+}
+
+function Code({ className, children }: ComponentProps<"code">) {
+  const text = typeof children === "string" ? children : "";
+  const language = /language-([\w+#-]+)/.exec(className ?? "")?.[1];
+  if (language === undefined && !text.includes("\n")) return <code>{children}</code>;
+  return <CodeBlock code={text.replace(/\n$/, "")} language={language ?? ""} />;
+}

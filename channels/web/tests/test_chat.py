@@ -1,0 +1,146 @@
+"""The chat in a real browser: streaming, tools, approvals, reloads, and a gateway that dies."""
+
+import re
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from trunkline.testing.platform import Platform
+
+from .conftest import Visit, visit
+
+pytestmark = pytest.mark.anyio
+
+MARKDOWN = """raw:# Beans
+
+| seed | cm |
+|---|---|
+| bean | 3 |
+
+```python
+def grow(): return "tall"
+```
+
+[docs](https://example.com) <b onclick=alert(1)>not bold</b> ![tracker](https://example.com/p.png)
+[bad](javascript:alert(1))"""
+
+
+async def send(page: Page, text: str) -> None:
+    """Type a message and send it."""
+    await page.get_by_label("Message", exact=True).fill(text)
+    await page.keyboard.press("Enter")
+
+
+async def test_an_answer_streams_and_is_kept(signed_in: Visit) -> None:
+    """The text grows while it arrives; the conversation gets an address, and is in the list."""
+    page = await signed_in.open()
+    await send(page, "slow:30:40")
+    await expect(page.get_by_text("word-2 ")).to_be_visible()
+    assert await page.get_by_text("word-30").count() == 0
+    await expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    await expect(page.get_by_text("word-30")).to_be_visible()
+    await expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+    assert re.search(r"#/chat/conv_", page.url)
+    await expect(page.get_by_role("complementary").get_by_role("link", name="slow:30:40")).to_be_visible()
+
+
+async def test_markdown_is_rendered_and_made_safe(signed_in: Visit) -> None:
+    """Tables and code are rendered; HTML is text, a foreign picture is not loaded, and a script's link is none."""
+    page = await signed_in.open()
+    await send_raw(page, MARKDOWN)
+    await expect(page.get_by_role("cell", name="bean")).to_be_visible()
+    await expect(page.locator(".hljs-keyword", has_text="def")).to_be_visible()
+    await expect(page.get_by_role("link", name="docs")).to_have_attribute("rel", re.compile("noopener"))
+    assert await page.get_by_role("link", name="bad").count() == 0
+    assert await page.locator("main img").count() == 0
+    assert await page.locator("main b").count() == 0
+    await expect(page.locator(".answer").get_by_text("<b onclick=alert(1)>")).to_be_visible()
+
+
+async def send_raw(page: Page, text: str) -> None:
+    """Send lines as one message."""
+    await page.get_by_label("Message", exact=True).fill(text)
+    await page.get_by_role("button", name="Send").click()
+
+
+async def test_a_call_is_approved_in_place(signed_in: Visit, running: Platform) -> None:
+    """The diff is shown; nothing happens before the decision; then the card has the result and its duration."""
+    page = await signed_in.open()
+    await send(page, 'call:write_file {"path": "beans.md", "content": "Sow in May."} ;; say:Written.')
+    question = page.get_by_role("group", name=re.compile("write_file"))
+    await expect(question.locator(".diff-added", has_text="Sow in May.")).to_be_visible()
+    file = running.home.workspaces / "main" / "beans.md"
+    assert not file.exists()
+    await question.get_by_role("button", name="Allow").click()
+    await expect(page.locator(".markdown", has_text="Written.")).to_be_visible()
+    assert file.read_text() == "Sow in May."
+    card = page.locator(".tool", has_text="write_file")
+    await card.locator("summary").click()
+    await expect(card.get_by_role("heading", name="Result")).to_be_visible()
+    await expect(card.get_by_text("Allowed by owner.")).to_be_visible()
+
+
+async def test_a_reload_in_mid_stream_leaves_no_gap(signed_in: Visit) -> None:
+    """After a reload the text is whole, each word once, and a draft is still in its field."""
+    page = await signed_in.open()
+    await send(page, "slow:60:40")
+    await expect(page.get_by_text("word-5 ")).to_be_visible()
+    await page.get_by_label("Message", exact=True).fill("not sent yet")
+    await page.reload()
+    await expect(page.get_by_label("Message", exact=True)).to_have_value("not sent yet")
+    await expect(page.get_by_text("word-60")).to_be_visible()
+    text = await page.locator(".answer").inner_text()
+    assert re.findall(r"word-(\d+)", text) == [str(number) for number in range(1, 61)]
+
+
+async def test_a_turn_is_stopped(signed_in: Visit) -> None:
+    """Stop ends the turn; what was written stays."""
+    page = await signed_in.open()
+    await send(page, "slow:200:50")
+    await expect(page.get_by_text("word-3 ")).to_be_visible()
+    await page.get_by_role("button", name="Stop").click()
+    await expect(page.get_by_text("This turn was cancelled.")).to_be_visible()
+    await expect(page.get_by_text("word-3 ")).to_be_visible()
+
+
+async def test_two_windows_show_the_same_turn(browser: Browser, running: Platform) -> None:
+    """A second window on the conversation shows the message and its answer while it arrives."""
+    async with visit(browser, running.url, running.token) as first:
+        page = await first.open()
+        await send(page, "say:first")
+        await expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+        other = await page.context.new_page()
+        await other.goto(page.url)
+        await expect(other.get_by_text("first", exact=True)).to_be_visible()
+        await send(page, "slow:40:40")
+        await expect(other.get_by_text("word-3 ")).to_be_visible()
+        await expect(other.get_by_text("word-40")).to_be_visible()
+        assert first.problems == []
+
+
+async def test_a_conversation_is_renamed_and_found(signed_in: Visit) -> None:
+    """A new name is in the list and the head; the search finds the conversation by it."""
+    page = await signed_in.open()
+    await send(page, "say:about turnips")
+    await expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+    await page.get_by_role("button", name="Rename “say:about turnips”").click()
+    await page.get_by_role("textbox", name="Name of the conversation").fill("Root vegetables")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("heading", name="Root vegetables")).to_be_visible()
+    await page.get_by_role("searchbox").fill("vegetables")
+    await expect(
+        page.get_by_role("complementary").get_by_role("link", name="Root vegetables")
+    ).to_be_visible()
+
+
+async def test_a_message_is_changed_as_a_fork(signed_in: Visit) -> None:
+    """A changed message is answered in a new conversation; the first one stays."""
+    page = await signed_in.open()
+    await send(page, "say:one")
+    await expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+    before = page.url
+    await page.get_by_role("button", name="Edit").click()
+    await page.get_by_role("dialog").get_by_label("Message").fill("say:two")
+    await page.get_by_role("dialog").get_by_role("button", name="Send").click()
+    await expect(page.locator(".answer", has_text="two")).to_be_visible()
+    assert page.url != before
