@@ -27,6 +27,8 @@ from trunkline.api.model import (
 from trunkline.testing.platform import platform
 from trunkline_budget import middleware
 from trunkline_budget.breaker import BudgetBreaker
+from trunkline_budget.budgets import budgets_of
+from trunkline_budget.counters import BudgetCounters
 from trunkline_budget.middleware import LoopLimit, SpendLimit
 from trunkline_budget.settings import BudgetSettings
 from trunkline_budget.state import budget_states
@@ -115,6 +117,25 @@ async def test_sixty_four_workers_share_a_limit_of_loops() -> None:
             for number in range(WORKERS):
                 tasks.start_soon(work, lambda request: limit(request, counted), number)
         assert calls == 100
+
+
+async def test_a_cancelled_reservation_is_released_at_once() -> None:
+    """Whenever the caller is cancelled, nothing stays reserved: no request was sent. Nobody waits for the comparison
+    with the ledger."""
+    settings = BudgetSettings(max_daily_spend=LIMIT, max_turn_spend=LIMIT)
+    budgets = budgets_of(settings, "spend", "main", "turn_1", datetime.now(UTC))
+    async with platform(workers=("memory",)) as running:
+        counters, cancelled = BudgetCounters(running.bus), 0
+        for number in range(100):
+            request = new_id("request")
+            with anyio.move_on_after(number * 0.000_1) as scope:
+                reserved = await counters.reserve(request, budgets, 1_000, 3_000_000, 0)
+            if scope.cancelled_caught:
+                cancelled += 1
+            else:
+                await counters.settle(request, budgets, reserved, 0)
+        assert cancelled > 5
+        assert [await counters.number("reserved", budget) for budget in budgets] == [0, 0]
 
 
 def _around(limit: SpendLimit, vendor: Vendor) -> AskModel:

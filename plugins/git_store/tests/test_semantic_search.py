@@ -294,6 +294,46 @@ async def test_a_text_without_a_vector_is_found_by_its_words(
         assert [hit.path for hit in found] == ["odd.md"]
 
 
+class FailingEmbedder(TinyEmbedder):
+    """An embedder that fails for certain texts as often as it is told, and notes what it embedded."""
+
+    def __init__(self, **failures: int) -> None:
+        super().__init__(MEANS)
+        self.failures = failures
+        self.billed: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        for word, left in self.failures.items():
+            if left and any(word in text for text in texts):
+                self.failures[word] -= 1
+                raise TimeoutError("no answer")
+        self.billed += texts
+        return await super().embed(texts)
+
+
+async def test_vectors_are_bought_once_although_the_embedder_fails_after_them(tmp_path: Path) -> None:
+    """The length of vectors is asked for after the first batch. If that fails, as when a budget is used up by then,
+    the batch is kept and not embedded again."""
+    embedder = FailingEmbedder(word=3)
+    async with maintained(tmp_path, embedder) as store:
+        await write(store, garage="The automobile stands outside.", shed="A lorry in the shed.")
+        await complete(store)
+        assert "garage.md" in await paths(store, "lorry")
+    bought = [text for text in embedder.billed if "automobile" in text or "shed" in text]
+    assert sorted(bought) == sorted(set(bought))
+
+
+async def test_a_text_that_fails_once_has_its_vector(tmp_path: Path) -> None:
+    """An outage of a moment is no refusal of the text: while the embedder answers others, it is asked once more."""
+    embedder = FailingEmbedder(automobile=1)
+    async with maintained(tmp_path, embedder) as store:
+        await write(store, shed="Leeks.")
+        await complete(store)
+        await write(store, garage="The automobile stands outside.")
+        await complete(store)
+        assert "garage.md" in await paths(store, "lorry")
+
+
 @pytest.mark.parametrize("strange", [(1.0,) * 7, (0.5,) * 128])
 async def test_a_wrong_first_vector_blocks_no_later_one(
     tmp_path: Path, strange: Vector, caplog: pytest.LogCaptureFixture

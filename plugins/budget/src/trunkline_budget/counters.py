@@ -6,12 +6,20 @@ number of workers can spend the same dollar. Each increment carries the id of it
 complete what a killed process left (ADR 65).
 """
 
+import logging
 from collections.abc import Sequence
 from typing import Literal
 
-from trunkline.api.bus import Bus
+import anyio
+
+from trunkline.api.bus import Bus, BusError
 from trunkline.api.costs import BUDGET_COUNTER
 from trunkline_budget.budgets import BudgetLimit
+
+log = logging.getLogger(__name__)
+
+RELEASE_SECONDS = 5.0
+"""Seconds in which a cancelled reservation is released. ``reconciler`` releases what this leaves."""
 
 CounterName = Literal["reserved", "spent", "loops", "resets"]
 SPEND_COUNTERS: tuple[CounterName, ...] = ("spent", "reserved")
@@ -39,20 +47,32 @@ class BudgetCounters:
 
         The amount is ``largest`` if that is left. Otherwise it is what is left, but at least ``smallest``: so a call is
         admitted as long as anything is left, and a budget is exceeded by less than the smallest reservation of one
-        call. Raises Exhausted, with nothing reserved, if a budget has nothing left.
+        call. Raises Exhausted, with nothing reserved, if a budget has nothing left. If it raises anything else, also
+        because the caller was cancelled, what was reserved is released: nothing was sent.
         """
+        changes = _Changes(self, request, attempt)
+        try:
+            return await self._reserve(changes, budgets, smallest, largest)
+        except Exhausted:
+            raise
+        except BaseException:
+            with anyio.move_on_after(RELEASE_SECONDS, shield=True):
+                await changes.take_back()
+            raise
+
+    async def _reserve(
+        self, changes: "_Changes", budgets: Sequence[BudgetLimit], smallest: int, largest: int
+    ) -> int:
         amount, held = largest, list[BudgetLimit]()
         for budget in budgets:
-            after = await self.add("reserved", budget, amount, request, f"reserve-{attempt}")
             held.append(budget)
-            before = after - amount
+            before = await changes.add(budget, amount, "reserve") - amount
             if before >= budget.limit:
-                await self._add_all("reserved", held, -amount, request, f"release-{attempt}")
+                await changes.add_all(held, -amount, "release")
                 raise Exhausted(budget, before)
             fitting = max(budget.limit - before, smallest)
             if fitting < amount:
-                step = f"shrink-{attempt}-{len(held)}"
-                await self._add_all("reserved", held, fitting - amount, request, step)
+                await changes.add_all(held, fitting - amount, f"shrink-{len(held)}")
                 amount = fitting
         return amount
 
@@ -99,3 +119,38 @@ class BudgetCounters:
     ) -> None:
         for budget in budgets:
             await self.add(name, budget, amount, label, step)
+
+
+class _Changes:
+    """The changes of one attempt to reserve, which can be taken back even if nobody knows whether the last one
+    arrived."""
+
+    def __init__(self, counters: BudgetCounters, request: str, attempt: int) -> None:
+        self._counters = counters
+        self._request = request
+        self._attempt = attempt
+        self._made: list[tuple[BudgetLimit, int, str]] = []
+
+    async def add(self, budget: BudgetLimit, amount: int, step: str) -> int:
+        """Change the reservations of a budget, and return their sum after it."""
+        name = f"{step}-{self._attempt}"
+        self._made.append((budget, amount, name))
+        return await self._counters.add("reserved", budget, amount, self._request, name)
+
+    async def add_all(self, budgets: Sequence[BudgetLimit], amount: int, step: str) -> None:
+        for budget in budgets:
+            await self.add(budget, amount, step)
+
+    async def take_back(self) -> None:
+        """Make the sum of all changes zero. Each change is repeated first, which the server counts once."""
+        sums: dict[BudgetLimit, int] = {}
+        try:
+            for budget, amount, name in self._made:
+                await self._counters.add("reserved", budget, amount, self._request, name)
+                sums[budget] = sums.get(budget, 0) + amount
+            for budget, amount in sums.items():
+                await self._counters.add(
+                    "reserved", budget, -amount, self._request, f"cancel-{self._attempt}"
+                )
+        except BusError as error:
+            log.warning("a cancelled reservation (%s) is released later: %s", self._request, error)

@@ -68,6 +68,9 @@ class VectorBackfill:
         self.progress = VectorProgress()
         self._index = index
         self._filling = anyio.Lock()
+        self._bought: dict[str, Vector | None] = {}
+        """Vectors of texts that could not be stored yet, because the embedder failed before a batch was complete. They
+        are not asked for again: a vendor would bill them again."""
         self._counted = -COUNT_SECONDS
         self._answers = True
 
@@ -116,12 +119,14 @@ class VectorBackfill:
                 return None
             here = await ask(self.space.dimensions)
             try:
-                vectors = await embed_each(self.embedder, list(unknown.values())) if unknown else ()
-                made = dict(zip(unknown, vectors, strict=True))
+                if wanted := [text for text in unknown.values() if text not in self._bought]:
+                    await embed_each(self.embedder, wanted, self._bought)
+                made = {digest: self._bought[text] for digest, text in unknown.items()}
                 dimensions = await self._dimensions(here, made)
             except Exception as error:
                 self._failed(error)
                 return False
+            self._bought.clear()
             return await ask(partial(self._store, made=made, dimensions=dimensions))
 
     async def _dimensions(self, here: int, made: Mapping[bytes, Vector | None]) -> int:
