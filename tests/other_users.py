@@ -2,8 +2,14 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 import trunkline
 from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.memory.files import WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.policies.messages import Policy
+from trunkline_bus import Bus, key_of
 
 HEADER = "x-visitor"
 
@@ -25,3 +31,16 @@ class Visitors:
 
 
 GUEST = Identity(id="guest", type="collaborator")
+
+
+async def share(bus: Bus, action: str = "chat", *, subject: str = "*", block: str = "*") -> None:
+    """Share blocks by a policy: those of this name with whoever the subject stands for."""
+    await _write_policy(
+        bus, Policy(subject=subject, resource=f"block:{block}", action=action, effect="allow")
+    )
+
+
+async def _write_policy(bus: Bus, policy: Policy) -> None:
+    path = f"policies/{key_of(policy.subject, policy.resource, policy.action, policy.effect)[:16]}.json"
+    request = WriteManyMemory(files={path: msgspec.json.encode(policy).decode()}, actor="owner")
+    await bus.call(MEMORY_WRITE_MANY, request, timeout=20.0)

@@ -1,11 +1,12 @@
 """The page of the HTTP surface: every route of the gateway with its schemas, and the agent loop's."""
 
 import typing
+from functools import cache
 
 import msgspec
 
 from generator.markdown import code, fields_table, prose, table
-from trunkline.workers.gateway.http.app import PUBLIC
+from trunkline.workers.gateway.http.app import own_routes
 from trunkline.workers.gateway.http.openapi import (
     AUDIO,
     EVENT_STREAM,
@@ -17,6 +18,7 @@ from trunkline.workers.gateway.http.openapi import (
     PLAIN_TEXT,
 )
 from trunkline.workers.gateway.http.openapi_parameters import PARAMETERS
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline.workers.monitor import engine_server
 
 INTRODUCTION = """
@@ -101,8 +103,19 @@ def page() -> str:
 
 
 def _routes() -> str:
-    rows = [(method.upper(), code(path), summary) for method, path, summary, *_ in OPERATIONS]
-    return "## Routes\n\n" + table(("method", "path", "purpose"), rows)
+    scopes = _scopes()
+    rows = [
+        (method.upper(), code(path), scopes[method.upper(), path] or "none", summary)
+        for method, path, summary, *_ in OPERATIONS
+    ]
+    return "## Routes\n\n" + table(("method", "path", "scope", "purpose"), rows)
+
+
+@cache
+def _scopes() -> dict[tuple[str, str], str]:
+    """The scope of each route, "" for a route that needs no credential."""
+    routes = [route for route in own_routes() if isinstance(route, ScopedRoute)]
+    return {(method, route.path): route.scope or "" for route in routes for method in route.methods or ()}
 
 
 def _operation(operation: tuple) -> str:  # type: ignore[type-arg]
@@ -110,8 +123,8 @@ def _operation(operation: tuple) -> str:  # type: ignore[type-arg]
     lines = [f"### {method.upper()} {path}", summary]
     if note := NOTES.get((method, path)):
         lines.append(note)
-    if path in PUBLIC:
-        lines.append("No credential is needed.")
+    scope = _scopes()[method.upper(), path]
+    lines.append(f"Scope: {code(scope)}." if scope else "No credential is needed.")
     if parameters := PARAMETERS.get((method, path)):
         rows = [(code(one.name), one.place, one.meaning) for one in parameters]
         lines.append(table(("parameter", "in", "means"), rows))

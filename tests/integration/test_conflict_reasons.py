@@ -6,7 +6,7 @@ import anyio
 import httpx
 import pytest
 
-from tests.other_users import GUEST, HEADER, Visitors
+from tests.other_users import GUEST, HEADER, Visitors, share
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.testing.platform import platform
 
@@ -34,6 +34,7 @@ async def test_only_the_owner_sees_why_a_block_accepts_no_messages(
         platform(tmp_path, workers=("gateway", "memory"), plugins=[Visitors(GUEST)]) as running,
         httpx.AsyncClient(base_url=running.url, timeout=60) as http,
     ):
+        await share(running.bus)
         await anyio.sleep(0.5)  # until memory has seen the file
 
         async def asked(headers: dict[str, str]) -> tuple[httpx.Response, httpx.Response]:

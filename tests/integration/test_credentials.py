@@ -11,7 +11,7 @@ import httpx
 import msgspec
 import pytest
 
-from tests.other_users import HEADER, Visitors
+from tests.other_users import HEADER, Visitors, share
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.messages import ForkTurn, MessageAccepted
@@ -80,6 +80,7 @@ async def unasked_platform(provider: str, home: Path) -> AsyncIterator[UnaskedPl
         platform(home, config=config, plugins=[Visitors(*PEOPLE)]) as running,
         httpx.AsyncClient(base_url=running.url, timeout=60) as http,
     ):
+        await share(running.bus)
         yield UnaskedPlatform(running, http)
 
 

@@ -10,7 +10,8 @@ import anyio
 import httpx
 import pytest
 
-from tests.other_users import GUEST, HEADER, Visitors
+from tests.other_users import GUEST, HEADER, Visitors, share
+from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.memory.chunks import ForgetChunk, GetChunk, ListChunks, Remember
 from trunkline.contracts.memory.history import MemoryHistory
 from trunkline.contracts.memory.search import SearchMemory
@@ -95,10 +96,11 @@ async def until(done: Callable[[], Awaitable[Any] | Any]) -> None:
 
 
 @asynccontextmanager
-async def harness(home: Path, preferences: str = ON) -> AsyncIterator[Harness]:
+async def harness(home: Path, preferences: str = ON, guest: Identity = GUEST) -> AsyncIterator[Harness]:
     with ScriptedProvider() as provider:
         config = provider.settings
-        async with platform(home, config=config, plugins=[Visitors(GUEST)]) as running:
+        async with platform(home, config=config, plugins=[Visitors(guest)]) as running:
+            await share(running.bus)
             found = Harness(running, provider)
             found.prefer(preferences)
             yield found
@@ -241,7 +243,8 @@ async def test_learned_tasks_strategies_and_profile_stay_in_their_block(tmp_path
         "profile.json": {"text": "prune the wisteria"},
     }
     reported = {"": [2, 3, 4], "garden": [0, 1, 2, 3, 4], GUEST.id: [2]}
-    async with harness(tmp_path / "home", "") as here:
+    reader = Identity(id=GUEST.id, permissions=("memory:*", "tools:*"))
+    async with harness(tmp_path / "home", "", reader) as here:
         await here.running.gateway.create_block("garden")
         for path, value in files.items():
             file = here.running.home.memory / path

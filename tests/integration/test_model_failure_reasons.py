@@ -13,7 +13,7 @@ import httpx
 import openai
 import pytest
 
-from tests.other_users import GUEST, HEADER, Visitors
+from tests.other_users import GUEST, HEADER, Visitors, share
 from tests.ports import free_port
 from tests.support.tmux import MISSING, Tmux
 from trunkline.testing.platform import Platform, clean_environ, platform
@@ -135,6 +135,7 @@ async def test_the_reason_reaches_the_owner_on_every_way(kind: str) -> None:
 async def test_others_than_the_owner_see_only_the_error_code() -> None:
     """What a provider says may tell of the owner's account."""
     async with failing("an unknown model", Visitors(GUEST)) as (running, _):
+        await share(running.bus)
         async with httpx.AsyncClient(base_url=running.url, headers={HEADER: GUEST.id}, timeout=60) as http:
             stream = await http.post("/conversations/messages", json={"content": "hello"})
             request = {"model": "main", "messages": [{"role": "user", "content": "hello"}]}

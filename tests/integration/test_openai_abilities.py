@@ -13,6 +13,7 @@ import pytest
 from openai import AsyncOpenAI
 
 import trunkline
+from tests.other_users import share
 from trunkline.api.bus import Refusal
 from trunkline.api.gateway import Identity
 from trunkline.testing.platform import Platform, platform
@@ -78,6 +79,7 @@ async def shared() -> AsyncIterator[Harness]:
                 base_url=running.url, headers={"authorization": f"Bearer {running.token}"}, timeout=60
             ) as http,
         ):
+            await share(running.bus)
             yield Harness(running, provider, client, http)
 
 

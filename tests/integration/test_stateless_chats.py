@@ -10,6 +10,7 @@ import pytest
 from openai import AsyncOpenAI
 
 import trunkline
+from tests.other_users import share
 from tests.support.processes import process_platform
 from trunkline.api.gateway import Identity
 from trunkline.contracts.conversations.messages import ConversationSummary, ListConversations
@@ -257,6 +258,7 @@ class Guests:
 async def test_two_people_with_the_same_messages(tmp_path: Path) -> None:
     """No client gets another's conversation, whatever messages it sends."""
     async with desks(tmp_path, plugins=[Guests()]) as harness:
+        await share(harness.platform.bus)
         chats = [Chat(harness.client.with_options(api_key=name)) for name in ("ann", "bob")]
         await chats[0].say("say:hello")
         theirs = Chat(chats[1].client, *chats[0].messages)

@@ -5,26 +5,31 @@ A name of a block or tool that does not exist is not a mistake here, because the
 
 import re
 from difflib import get_close_matches
+from typing import get_args
 
 import msgspec
 
+from trunkline.contracts.auth.identity import IdentityType
 from trunkline.contracts.blocks.paths import BLOCK_NAME
 from trunkline.contracts.policies.messages import Policy
+from trunkline.policy.block_access import BLOCK_ACTIONS, BLOCK_RESOURCE
 from trunkline.policy.policy_match import matches_resource
 
 BLOCK_SUBJECT = re.compile(f"block:{BLOCK_NAME}")
 
-KNOWN_ACTIONS = (
+CALL_ACTIONS = (
     "*", "read", "write", "write:make", "write:plan", "write:note", "send", "exec", "exec:run", "exec:look", "network",
-    "chat", "approve", "operate",
 )  # fmt: skip
-"""All actions, including refined ones."""
+"""All actions of calls, including refined ones."""
 
-RESOURCE_PREFIXES = ("tool:", "memory:/", "external:", "block:")
+RESOURCE_PREFIXES = ("tool:", "memory:/", "external:", BLOCK_RESOURCE)
 """The prefixes of resources without a fixed list."""
 
 FIXED_RESOURCES = ("files:block", "files:workspace", "files:system", "system:network", "system:host-network")
 """All other resources."""
+
+IDENTITY_GROUPS = frozenset(f"type:{one}" for one in get_args(IdentityType))
+"""The subjects that stand for all identities of a type. Only policies about blocks have them."""
 
 INVALID_SUBJECTS = ("", "agent", "agents", "owner", "block", "type")
 """Subjects that no caller has."""
@@ -38,14 +43,15 @@ class PolicyMistake(msgspec.Struct, frozen=True):
 
 
 def find_mistake(policy: Policy) -> PolicyMistake | None:
-    """Return the first word of a policy that no call can ever match; None if there is none."""
-    if said := _subject_fault(policy.subject):
+    """Return the first word of a policy that no call, and no use of a block, can ever match; None if there is none."""
+    is_group = policy.resource.startswith(BLOCK_RESOURCE) and policy.subject in IDENTITY_GROUPS
+    if not is_group and (said := _subject_fault(policy.subject)):
         return PolicyMistake("subject", said)
     if not _is_resource(policy):
         return PolicyMistake(
             "resource", f"{policy.resource!r} is not a resource: no call would ever match this policy."
         )
-    if policy.action not in KNOWN_ACTIONS:
+    if policy.action not in _actions_of(policy.resource):
         return PolicyMistake(
             "action", f"{policy.action!r} is not an action: no call would ever match this policy."
         )
@@ -70,6 +76,15 @@ def _subject_fault(subject: str) -> str:
     ):
         return f"{subject!r} is not a subject of policies."
     return ""
+
+
+def _actions_of(resource: str) -> tuple[str, ...]:
+    """Return the actions that a resource can have."""
+    if resource.startswith(BLOCK_RESOURCE):
+        return ("*", *BLOCK_ACTIONS)
+    literal, star, _ = resource.partition("*")
+    either = bool(star) and BLOCK_RESOURCE.startswith(literal)
+    return (*CALL_ACTIONS, *BLOCK_ACTIONS) if either else CALL_ACTIONS
 
 
 def _is_resource(policy: Policy) -> bool:

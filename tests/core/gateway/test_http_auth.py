@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 import trunkline
+from tests.other_users import share
 from trunkline.api.bus import Refusal
 from trunkline.api.gateway import HttpRoute
 from trunkline.config import InvalidConfig, load_config
@@ -253,6 +254,7 @@ class TestPlugins:
     async def test_an_authenticator_plugin_admits_its_users(self, env: Environment) -> None:
         """A plugin's identity is the turn's actor; one that fails refuses, though others might admit."""
         async with bare(env) as client:
+            await share(env.bus)
             await converse(client, NEW, {"content": "hi"}, **{"x-guest": "ann"})
             assert env.monitor.requests[0].actor == "guest"
             for name in ("boom", "bob"):

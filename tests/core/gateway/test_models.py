@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 import trunkline
+from tests.other_users import share
 from trunkline.api.model import ModelAdapter, ModelInfo
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_model import ScriptedModel
@@ -69,6 +70,7 @@ async def test_a_client_reads_what_the_model_was_sent() -> None:
             assert (await http.get(url, params={"turn": "turn_1"})).status_code == 404
             assert (await http.get(url, params={"texts": "maybe"})).status_code == 400
             guest = {"Authorization": "", "x-guest": "yes"}
+            await share(running.bus, "read")
             assert (await http.get(url, headers=guest)).json() == last
             refused = await http.get(url, params={"texts": "true"}, headers=guest)
             assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")

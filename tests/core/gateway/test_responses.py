@@ -9,6 +9,7 @@ import openai
 import pytest
 
 import trunkline
+from tests.other_users import share
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.gateway.access import Identity
@@ -484,6 +485,7 @@ async def test_another_identity_finds_no_responses_and_no_files() -> None:
             base_url=f"{env.url}/v1", api_key="none", default_headers={"x-guest": "yes"}
         ) as guest,
     ):
+        await share(env.bus)
         answer = await owner.responses.create(model="main", input="secret")
         file = await owner.files.create(file=("a.txt", b"secret"), purpose="user_data")
         response, upload = f"/v1/responses/{answer.id}", f"/v1/files/{file.id}"

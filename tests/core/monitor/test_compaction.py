@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 import trunkline
+from tests.other_users import share
 from trunkline._util.untrusted_text import wrap_tool_result
 from trunkline.api.model import (
     AskModel,
@@ -698,6 +699,7 @@ async def test_a_rebirth_needs_the_permission_to_write_the_memory() -> None:
             return [self]
 
     async with talking(model, None, Guests()) as running:
+        await share(running.bus)
         answer = await say_all(running, ["One.", "Two."])
         path = f"/api/conversations/{answer.accepted.conversation}/compact"
         async with httpx2.AsyncClient(base_url=running.url, headers={"x-guest": "ann"}) as http:

@@ -10,7 +10,7 @@ import anyio
 import httpx
 import pytest
 
-from tests.other_users import HEADER, Visitors
+from tests.other_users import HEADER, Visitors, share
 from trunkline.contracts.gateway.access import Identity
 from trunkline.errors import TrunklineError
 from trunkline.home.listeners import read_listeners
@@ -167,6 +167,7 @@ async def test_a_credential_that_permits_less_is_not_widened_by_a_header(
     have."""
     with ScriptedProvider() as provider:
         async with serving(tmp_path, provider, Visitors(*PEOPLE)) as (running, http):
+            await share(running.bus)
             headers = {HEADER: who, "x-actor-id": actor, "x-actor-permissions": permissions}
             answer = await http.post("/engine/chat", json=request(WRITE), headers=headers)
             assert answer.status_code == status, answer.text
@@ -243,7 +244,8 @@ async def test_the_name_of_a_wrong_file_is_shown_to_the_owner_only(tmp_path: Pat
     block.parent.mkdir(parents=True)
     block.write_text("enabled = flase\n")
     with ScriptedProvider() as provider:
-        async with serving(tmp_path, provider, Visitors(*PEOPLE)) as (_, http):
+        async with serving(tmp_path, provider, Visitors(*PEOPLE)) as (running, http):
+            await share(running.bus)
             headers = {HEADER: "ann", "x-actor-id": "ann", "x-actor-permissions": "*"}
             answer = await http.post("/engine/chat", json=request("say:hi"), headers=headers)
             assert answer.status_code == 409 and "block.toml" not in answer.text

@@ -18,8 +18,8 @@ from trunkline.contracts.tools.messages import CallTool, CancelCall, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_TOOL, CANCEL_CALL
 from trunkline.contracts.workers.messages import SpanRecord
 from trunkline.contracts.workers.subjects import SPANS
+from trunkline.runtime import guard_cache
 from trunkline.telemetry import semconv
-from trunkline.workers.tools import guard_cache
 from trunkline_bus import new_id
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]

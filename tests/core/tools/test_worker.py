@@ -16,7 +16,8 @@ from trunkline.api.tool import Proceed, Stage, ToolInvocation, ToolSpec
 from trunkline.contracts.sandbox.program_request import ProgramRequest
 from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.contracts.tools.messages import EffectFinished, EffectStarted
-from trunkline.workers.tools import guard_cache, ledger
+from trunkline.runtime import guard_cache
+from trunkline.workers.tools import ledger
 from trunkline_bus import RemoteFault
 from trunkline_bus.streams.retry import request_with_retry
 

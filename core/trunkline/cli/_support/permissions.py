@@ -22,8 +22,8 @@ from trunkline.policy import DEFAULT_TABLE, table_policies
 from trunkline.policy.explanation import PermissionExplanation, explain_permissions
 from trunkline.policy.presets import HOST_NETWORK
 from trunkline.runtime.audit_log import new_entry
+from trunkline.runtime.owner_policies import POLICY_FOLDER, read_policy_files, require_policy
 from trunkline.workers.gateway import block_file
-from trunkline.workers.tools.owner_policies import POLICY_FOLDER, read_policy_files, require_policy
 from trunkline_bus import Bus, RemoteFault, new_id
 
 MEMORY_TIMEOUT = 10.0

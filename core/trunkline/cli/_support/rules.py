@@ -19,8 +19,8 @@ from trunkline.plugins import Plugins
 from trunkline.policy.explanation import describe_policy
 from trunkline.policy.policy_match import load_zone
 from trunkline.policy.validation import BLOCK_SUBJECT, find_mistake
+from trunkline.runtime.owner_policies import POLICY_FOLDER, read_policy_files, require_policy
 from trunkline.workers.tools import policy_lint
-from trunkline.workers.tools.owner_policies import POLICY_FOLDER, read_policy_files, require_policy
 from trunkline.workers.tools.policy_lint import UnknownName
 from trunkline_bus import Bus
 

@@ -29,7 +29,7 @@ from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.policies.messages import Policy
 from trunkline.home.root_reader import RootReader
 from trunkline.policy import quota_day
-from trunkline.workers.tools.owner_policies import (
+from trunkline.runtime.owner_policies import (
     NEVER,
     POLICY_FOLDER,
     PolicyListing,

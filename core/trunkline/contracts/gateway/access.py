@@ -8,18 +8,22 @@ from typing import Any, Protocol
 import msgspec
 
 from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.blocks.paths import block_folder
 from trunkline.contracts.gateway.messages import SendMessage
+
+OWN_MEMORY = "memory:own"
+"""The permission whose extent depends on the identity and on the block."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """The identity of a caller. ``type`` is one of a policy's identity types (owner, collaborator, service, ...).
 
-    Only an owner can decide about calls, revoke grants, change blocks and rename conversations. The authenticator
-    decides who is an owner.
+    The authenticator decides who is an owner. Anyone else uses only the blocks that a policy of the owner shares with
+    this ``id``, with everybody, or with this type.
 
     ``permissions`` bound what the tool calls of the caller's turns may do, for every type: ``tools:read_*``,
-    ``memory:/finances/*``, or ``*`` for everything. They only restrict. A permission that cannot be parsed permits
-    nothing.
+    ``memory:/finances/*``, or ``*`` for everything. ``memory:own`` is all of memory for an owner, and for anyone else
+    the folder of the block that the turn is in. They only restrict. A permission that cannot be parsed permits nothing.
 
     ``scope`` is what the request may do. ``token_id`` is the access token that the request presents, "" for the token
     of the home and for the credentials of a plugin. ``blocks`` are the only blocks that the token reaches; None means
@@ -28,7 +32,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     type: str = "collaborator"
-    permissions: tuple[str, ...] = ("memory:*", "tools:*")
+    permissions: tuple[str, ...] = (OWN_MEMORY, "tools:*")
     scope: TokenScope | None = None
     token_id: str = ""
     blocks: tuple[str, ...] | None = None
@@ -41,6 +45,11 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     def may(self, scope: TokenScope) -> bool:
         """Report whether the scope of the request includes ``scope``."""
         return self.scope is not None and self.scope.includes(scope)
+
+    def permissions_in(self, block: str) -> tuple[str, ...]:
+        """Return the permissions of a turn in a block, with the extent of ``memory:own``."""
+        own = "memory:*" if self.type == "owner" else f"memory:/{block_folder(block)}/*"
+        return tuple(own if one == OWN_MEMORY else one for one in self.permissions)
 
 
 def default_scope(type: str) -> TokenScope:
@@ -104,14 +113,17 @@ class AdmissionRule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
-    """A route below ``/x/<plugin>/``, which requires authentication unless ``public``. ``endpoint`` is a Starlette
-    endpoint.
+    """A route below ``/x/<plugin>/``. ``endpoint`` is a Starlette endpoint.
+
+    ``scope`` is what the token of a request must permit. Only the owner has the default: Trunkline cannot know what a
+    plugin's route shows or changes, and does not check blocks for it. A ``public`` route needs no credential.
     """
 
     path: str
     methods: tuple[str, ...]
     endpoint: Callable[[Any], Awaitable[Any]]
     public: bool = False
+    scope: TokenScope = TokenScope.OWNER
 
 
 @dataclass(frozen=True, slots=True)

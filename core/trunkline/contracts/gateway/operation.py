@@ -7,6 +7,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline_bus import Endpoint, Subject
 
 Req = TypeVar("Req")
@@ -18,25 +19,39 @@ Callers = Literal["channels", "operator"]
 
 @dataclass(frozen=True)
 class GatewayOperation(Endpoint[Req, Rep]):
-    """An operation of the gateway: its subject, its request and reply type, and who may call it.
+    """An operation of the gateway: its subject, its request and reply type, who may call it, and the scope that the
+    caller's token needs. The channels and the operator speak for the owner.
 
     ``{channel}`` in the subject is the caller's name. The credentials of a process permit only its own name there, so
     no process can impersonate another.
     """
 
     callers: Callers = "channels"
+    scope: TokenScope = TokenScope.OWNER
 
 
-def query(verb: str, request: type[Req], reply: type[Rep], doc: str) -> GatewayOperation[Req, Rep]:
+def query(
+    verb: str, request: type[Req], reply: type[Rep], doc: str, *, scope: TokenScope = TokenScope.READ
+) -> GatewayOperation[Req, Rep]:
     """Return an operation that changes nothing."""
-    return GatewayOperation(f"gateway.{verb}", _subject(verb), request, reply, doc=doc, root=False)
+    return GatewayOperation(
+        f"gateway.{verb}", _subject(verb), request, reply, doc=doc, root=False, scope=scope
+    )
 
 
 def command(
-    verb: str, request: type[Req], reply: type[Rep], doc: str, *, callers: Callers = "channels"
+    verb: str,
+    request: type[Req],
+    reply: type[Rep],
+    doc: str,
+    *,
+    callers: Callers = "channels",
+    scope: TokenScope = TokenScope.OWNER,
 ) -> GatewayOperation[Req, Rep]:
     """Return an operation that changes state. It starts a trace."""
-    return GatewayOperation(f"gateway.{verb}", _subject(verb), request, reply, doc=doc, callers=callers)
+    return GatewayOperation(
+        f"gateway.{verb}", _subject(verb), request, reply, doc=doc, callers=callers, scope=scope
+    )
 
 
 def _subject(verb: str) -> Subject:

@@ -11,6 +11,7 @@ from trunkline.contracts.approvals.messages import (
     ListApprovals,
     ListGrants,
 )
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.blocks.messages import (
     ArchiveBlock,
     BlockList,
@@ -61,13 +62,25 @@ from trunkline_bus import (
     Subject,
 )
 
-SEND_MESSAGE = command("send", SendMessage, MessageAccepted, "Accept a message into the inbox.")
-FORK_TURN = command(
-    "fork", ForkTurn, MessageAccepted, "Repeat a turn from one of its steps, in a new conversation."
+SEND_MESSAGE = command(
+    "send", SendMessage, MessageAccepted, "Accept a message into the inbox.", scope=TokenScope.CHAT
 )
-CANCEL_TURN = command("cancel", CancelTurn, CommandSucceeded, "End a turn.")
+FORK_TURN = command(
+    "fork",
+    ForkTurn,
+    MessageAccepted,
+    "Repeat a turn from one of its steps, in a new conversation.",
+    scope=TokenScope.CHAT,
+)
+CANCEL_TURN = command("cancel", CancelTurn, CommandSucceeded, "End a turn.", scope=TokenScope.CHAT)
 GET_TURN = query("turn", GetTurn, TurnView, "The state of a turn.")
-DECIDE_APPROVAL = command("decide", ApprovalDecided, CommandSucceeded, "Decide about a parked tool call.")
+DECIDE_APPROVAL = command(
+    "decide",
+    ApprovalDecided,
+    CommandSucceeded,
+    "Decide about a parked tool call.",
+    scope=TokenScope.APPROVE,
+)
 LIST_APPROVALS = query(
     "approvals.list", ListApprovals, ApprovalList, "The approvals that wait for a decision."
 )
@@ -82,21 +95,38 @@ GET_CONVERSATION = query(
     "conversation", GetConversation, ConversationView, "A conversation with its messages."
 )
 LIST_CONVERSATIONS = query("conversations", ListConversations, ConversationPage, "A page of conversations.")
-RENAME_CONVERSATION = command("rename", RenameConversation, ConversationFound, "Give a conversation a title.")
+RENAME_CONVERSATION = command(
+    "rename", RenameConversation, ConversationFound, "Give a conversation a title.", scope=TokenScope.CHAT
+)
 GET_CONTEXT = query("context", GetContext, ContextView, "What a model was sent in a turn, part by part.")
 GET_ANSWERER = query(
     "answerer", GetAnswerer, Answerer, "The model that answers in a block or a conversation."
 )
-CHOOSE_MODEL = command("choose-model", ChooseModel, Answerer, "Choose the model of a conversation.")
-GET_MODELS = query("models", ListModels, ModelListings, "The models that can be asked.")
+CHOOSE_MODEL = command(
+    "choose-model",
+    ChooseModel,
+    Answerer,
+    "Choose the model of a conversation.",
+    scope=TokenScope.OPERATE,
+)
+GET_MODELS = query(
+    "models", ListModels, ModelListings, "The models that can be asked.", scope=TokenScope.OPERATE
+)
 LIST_BLOCKS = query("blocks.list", ListBlocks, BlockList, "All blocks.")
 SHOW_BLOCK = query("blocks.show", ShowBlock, BlockView, "One block.")
 
 # Only the operator may call these: a block's settings decide what its agent may do, so no program that the agent runs
 # may change them.
-CREATE_BLOCK = command("blocks.create", CreateBlock, BlockView, "Create a block.", callers="operator")
+CREATE_BLOCK = command(
+    "blocks.create", CreateBlock, BlockView, "Create a block.", callers="operator", scope=TokenScope.OPERATE
+)
 CHANGE_BLOCK = command(
-    "blocks.change", ChangeBlock, BlockView, "Change a block's choices.", callers="operator"
+    "blocks.change",
+    ChangeBlock,
+    BlockView,
+    "Change a block's choices.",
+    callers="operator",
+    scope=TokenScope.OPERATE,
 )
 STOP_BLOCK = command(
     "blocks.stop",
@@ -104,6 +134,7 @@ STOP_BLOCK = command(
     BlockStopped,
     "Switch a block off and cancel its turns.",
     callers="operator",
+    scope=TokenScope.OPERATE,
 )
 RESET_BLOCK = command(
     "blocks.reset",
@@ -111,12 +142,23 @@ RESET_BLOCK = command(
     BlockView,
     "Remove a block's conversations and what its agent wrote or learned.",
     callers="operator",
+    scope=TokenScope.OPERATE,
 )
 ARCHIVE_BLOCK = command(
-    "blocks.archive", ArchiveBlock, CommandSucceeded, "Archive a block.", callers="operator"
+    "blocks.archive",
+    ArchiveBlock,
+    CommandSucceeded,
+    "Archive a block.",
+    callers="operator",
+    scope=TokenScope.OPERATE,
 )
 RESTORE_BLOCK = command(
-    "blocks.restore", RestoreBlock, BlockView, "Restore an archived block.", callers="operator"
+    "blocks.restore",
+    RestoreBlock,
+    BlockView,
+    "Restore an archived block.",
+    callers="operator",
+    scope=TokenScope.OPERATE,
 )
 DELETE_BLOCK = command(
     "blocks.delete",

@@ -20,8 +20,9 @@ class TurnInfo:
     ``model`` is the ``adapter/model`` that answers; "" while the model is being chosen, or if there is none.
     ``history`` is the conversation before the turn. ``files`` holds the current content of the files that context
     sources list in their ``files`` attribute, keyed by the path they list. A file is left out if it is absent, is not
-    text, or is unchanged since memory created it; the instructions in ``AGENT.md`` are always included. ``window`` is
-    the model's context window in tokens.
+    text, or is unchanged since memory created it; the instructions in ``AGENT.md`` are always included. ``memory`` and
+    ``files`` have what the permissions of the sender include, and the instructions and settings of the agents.
+    ``window`` is the model's context window in tokens.
     """
 
     request: TurnRequested

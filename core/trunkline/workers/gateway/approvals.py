@@ -20,12 +20,14 @@ from trunkline.contracts.approvals.messages import (
     describe_withdrawal,
 )
 from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.streams import DEADLINE_CONSUMER
 from trunkline.contracts.turns.journal_messages import ApprovalAsked, CancelRecorded, withdrawal_reason
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
+from trunkline.runtime.block_access import BlockAccess
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.grants import GrantStore
 from trunkline.workers.gateway.sender import Sender
@@ -76,35 +78,39 @@ class ApprovalService:
     Methods raise Refusal with a fixed code, and BusError when the bus does not answer.
     """
 
-    def __init__(self, bus: Bus, turns: TurnLookup, grants: GrantStore) -> None:
+    def __init__(self, bus: Bus, turns: TurnLookup, grants: GrantStore, access: BlockAccess) -> None:
+        self._access = access
         self._bus = bus
         self._turns = turns
         self._grants = grants
 
-    async def list_approvals(self, request: ListApprovals) -> ApprovalList:
-        """Return the approvals, oldest first. They are read from the stream, so every gateway returns the
-        same list."""
+    async def list_approvals(self, request: ListApprovals, sender: Sender) -> ApprovalList:
+        """Return the approvals of the blocks that the sender may read, oldest first. They are read from the stream, so
+        every gateway returns the same list."""
+        rights = await self._access.rights_of(sender.identity)
         known = [stored.data async for stored in self._bus.history(APPROVAL, after=0)]
         found = [
             approval
             for approval in known
-            if request.block in (None, approval.block) and (request.settled or _is_open(approval))
+            if request.block in (None, approval.block)
+            and (request.settled or _is_open(approval))
+            and rights.may(TokenScope.READ, approval.block)
         ]
         return ApprovalList(approvals=tuple(sorted(found, key=lambda one: (one.asked_at, one.id))))
 
-    async def get_approval(self, id: str) -> ApprovalView:
+    async def get_approval(self, id: str, sender: Sender) -> ApprovalView:
         """Return one approval with the arguments of its call.
 
         ``id`` may be the beginning of an id. Refused with ``not_found`` when no approval has it, and with
         ``conflict`` when several begin with it.
         """
-        approval = await self._find_by_prefix(id)
+        approval = await self._find_by_prefix(id, sender)
         state = await self._turns.find(approval.turn)
         call = state.call(approval.call) if state is not None else None
         return ApprovalView(approval=approval, arguments=call.arguments if call is not None else {})
 
-    async def _find_by_prefix(self, id: str) -> Approval:
-        known = (await self.list_approvals(ListApprovals(settled=True))).approvals
+    async def _find_by_prefix(self, id: str, sender: Sender) -> Approval:
+        known = (await self.list_approvals(ListApprovals(settled=True), sender)).approvals
         found = [approval for approval in known if id and approval.id.startswith(id)]
         found = [approval for approval in found if approval.id == id] or found
         if not found:
@@ -122,12 +128,15 @@ class ApprovalService:
         The decision is bound to the hash of the call that was shown. A repeat by the same person changes
         nothing; the recorded decision is returned. The first decision returns None.
 
-        Refused with ``forbidden`` for anyone but the owner, with ``not_found`` when there is no such question, and
-        with ``conflict`` when another person decided first, when the turn ended, or when the call changed. Raises
-        InvalidField for a scope or answer that does not fit.
+        Refused with ``forbidden`` for anyone who may not approve in the block, and for a grant by anyone but the owner;
+        with ``not_found`` when there is no such question, and with ``conflict`` when another person decided first,
+        when the turn ended, or when the call changed. Raises InvalidField for a scope or answer that does not fit.
         """
-        if sender.identity.type != "owner":
-            raise refusal(ErrorCode.FORBIDDEN, "Only the owner decides about calls.")
+        rights = await self._access.rights_of(sender.identity)
+        if not sender.identity.may(TokenScope.APPROVE):
+            raise refusal(ErrorCode.FORBIDDEN, "Only who may approve in a block decides about its calls.")
+        if decision.scope != "once":
+            sender.require_owner("permits more than one call")
         # Every check precedes the append, because a decision in the inbox cannot be withdrawn. The grant of a lasting
         # approval is built here, so that an impossible scope is refused, but the grant is not written yet. The inbox
         # then determines the first decision, by a message id that is derived from the question (ADR 0025). The grant is
@@ -141,6 +150,7 @@ class ApprovalService:
         asked = state.question(decision.call) if state is not None else None
         if state is None or asked is None:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such question.")
+        rights.require(TokenScope.APPROVE, state.request.block)
         _check(decision, asked)
         grant = self._grants.policy_for(decision, state, asked)
         first = False

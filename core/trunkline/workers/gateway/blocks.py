@@ -14,6 +14,7 @@ import anyio
 import msgspec
 
 from trunkline._util.toml import SettingsFileError
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.blocks.availability import unavailable_reason
 from trunkline.contracts.blocks.messages import (
     Block,
@@ -42,6 +43,7 @@ from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.contracts.workers.subjects import PULSE_BUCKET
 from trunkline.errors import ErrorCode
 from trunkline.runtime.audit_log import AuditLog
+from trunkline.runtime.block_access import BlockAccess
 from trunkline.workers.gateway import block_file
 from trunkline.workers.gateway.block_archives import BlockArchives
 from trunkline.workers.gateway.block_cache import BlockCache
@@ -49,6 +51,7 @@ from trunkline.workers.gateway.block_stopper import BlockStopper, StopResult
 from trunkline.workers.gateway.block_store import BlockStore, entry_name, unknown_block_error
 from trunkline.workers.gateway.conversations import ConversationService
 from trunkline.workers.gateway.errors import InvalidField, refusal
+from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.workspaces import Workspaces
 from trunkline_bus import Bus, Refusal, RemoteFault
 
@@ -56,6 +59,9 @@ log = logging.getLogger(__name__)
 
 PRECEDENCE: tuple[BlockStatusName, ...] = ("BUSY", "ERROR", "ACTIVE", "SLEEPING")
 """The statuses in order of precedence, for a block that several monitors serve."""
+
+OWNER_SETTINGS = frozenset({"permissions", "tools", "memory"})
+"""The settings that decide what a block's agent may do."""
 
 _KEPT_ON_RESET = frozenset({BLOCK_FILE, "monitor.md", "documents", "skills", "sliders.json"})
 """The files that the owner added or chose, which a reset keeps. All other files of a block's folder contain what its
@@ -65,6 +71,9 @@ _KEPT_ON_HARD_RESET = frozenset({BLOCK_FILE})
 
 class BlockService:
     """Manages blocks.
+
+    A block exists for whoever may read it. Only the owner creates, archives, restores and deletes blocks, and changes
+    what their agents may do; all else is open to those with whom the owner shares a block to operate.
 
     Methods raise Refusal with a fixed code, and BusError when memory does not answer.
     """
@@ -77,9 +86,11 @@ class BlockService:
         workspaces: Workspaces,
         cache: BlockCache,
         audit: AuditLog,
+        access: BlockAccess,
         default: str,
     ) -> None:
         self._bus = bus
+        self._access = access
         self._stopping = stopping
         self._audit = audit
         self._cache = cache
@@ -90,15 +101,18 @@ class BlockService:
         self._changing = anyio.Lock()
         self.default = default
 
-    async def create(self, request: CreateBlock, actor: str) -> Block:
+    async def create(self, request: CreateBlock, sender: Sender) -> Block:
         """Create a block: its settings and its identity, in one commit. Refused with ``conflict`` when it
         exists."""
+        actor = sender.require_owner("creates blocks", TokenScope.OPERATE)
+        if not await self._access.may(sender.identity, TokenScope.OPERATE, request.name):
+            raise refusal(ErrorCode.FORBIDDEN)
         _check_name(request.name)
         async with self._changing:
             if await self._folders.file(request.name) is not None:
                 raise refusal(ErrorCode.CONFLICT, f"There is a block called {request.name!r} already.")
             await self._make(request, actor)
-        return await self.get_block(request.name)
+        return await self._get(request.name)
 
     async def ensure_default(self) -> None:
         """Create the default block if it is missing."""
@@ -134,25 +148,49 @@ class BlockService:
         if why := unavailable_reason(name, block.config, block.problem):
             raise refusal(ErrorCode.CONFLICT, why)
 
-    async def get_block(self, name: str) -> Block:
+    async def get_block(self, name: str, sender: Sender) -> Block:
         """Return one block. Refused with ``not_found``."""
+        await self.require(name, sender, TokenScope.READ)
+        return await self._get(name)
+
+    async def require(self, name: str, sender: Sender, action: TokenScope) -> None:
+        """Return if the sender may do this in a block. Refused as by ``BlockRights.require``, with the sentence of a
+        block that does not exist."""
+        rights = await self._access.rights_of(sender.identity)
+        if not rights.may(TokenScope.READ, name):
+            raise unknown_block_error(name)
+        rights.require(action, name)
+
+    async def _get(self, name: str) -> Block:
         file = await self._folders.require_file(name)
         pulses = await self._pulses()
         return await self._block(file, pulses.get(name, BlockStatus()))
 
-    async def list_blocks(self, *, archived: bool = False) -> BlockList:
-        """Return all blocks by name, with the archives when ``archived`` is set."""
-        names = [name for name in await self._folders.folders(BLOCKS_FOLDER) if is_block_name(name)]
+    async def list_blocks(self, sender: Sender, *, archived: bool = False) -> BlockList:
+        """Return the blocks that the sender may read by name, with the archives when ``archived`` is set."""
+        rights = await self._access.rights_of(sender.identity)
+        names = [
+            name
+            for name in await self._folders.folders(BLOCKS_FOLDER)
+            if is_block_name(name) and rights.may(TokenScope.READ, name)
+        ]
         files = await self._folders.files(names)
         pulses = await self._pulses()
         blocks = [await self._block(file, pulses.get(_block_of(file), BlockStatus())) for file in files]
+        archives = await self._archives.list_archives() if archived else ()
         return BlockList(
             blocks=tuple(sorted(blocks, key=lambda block: block.name)),
-            archived=await self._archives.list_archives() if archived else (),
+            archived=tuple(one for one in archives if rights.may(TokenScope.READ, one.name)),
         )
 
-    async def change(self, request: ChangeBlock, actor: str) -> Block:
+    async def change(self, request: ChangeBlock, sender: Sender) -> Block:
         """Change settings of a block in one commit. They apply from the next message on."""
+        await self.require(request.name, sender, TokenScope.OPERATE)
+        if any(key.partition(".")[0] in OWNER_SETTINGS for key in request.changes):
+            sender.require_owner("changes what an agent may do", TokenScope.OPERATE)
+        return await self._change(request, sender.identity.id)
+
+    async def _change(self, request: ChangeBlock, actor: str) -> Block:
         async with self._changing:
             file = await self._folders.require_file(request.name)
             with _refusing_bad_settings():
@@ -161,24 +199,25 @@ class BlockService:
                 await self._rewrite(
                     file, text, actor, f"change block {request.name}: {', '.join(request.changes)}"
                 )
-        return await self.get_block(request.name)
+        return await self._get(request.name)
 
-    async def stop(self, request: StopBlock, actor: str) -> BlockStopped:
+    async def stop(self, request: StopBlock, sender: Sender) -> BlockStopped:
         """Switch a block off. The block takes no further messages. Its turns and background tasks are ended, or with
         ``finish`` run to their end."""
-        await self.change(ChangeBlock(name=request.name, changes={"enabled": False}), actor)
+        await self.require(request.name, sender, TokenScope.OPERATE)
+        actor = sender.identity.id
+        await self._change(ChangeBlock(name=request.name, changes={"enabled": False}), actor)
         ended = StopResult((), ())
         if not request.finish:
             async with self._stopping.stopped(request.name, actor, forget=False) as ended:
                 pass
-        return BlockStopped(
-            block=await self.get_block(request.name), cancelled=ended.turns, tasks=ended.tasks
-        )
+        return BlockStopped(block=await self._get(request.name), cancelled=ended.turns, tasks=ended.tasks)
 
-    async def reset(self, request: ResetBlock, actor: str) -> Block:
+    async def reset(self, request: ResetBlock, sender: Sender) -> Block:
         """Stop a block, delete its conversations and everything that its agent wrote or learned, and start the block
         again. Its settings stay."""
-        name = request.name
+        name, actor = request.name, sender.identity.id
+        await self.require(name, sender, TokenScope.OPERATE)
         with _refusing_bad_settings():
             block_file.decode(await self._folders.require_file(name))
         async with self._stopping.stopped(name, actor), self._changing:
@@ -189,28 +228,33 @@ class BlockService:
             await self._write_initial_files(name, stay, actor)
             if request.hard:
                 await self._workspaces.clear(name)
-        return await self.get_block(name)
+        return await self._get(name)
 
-    async def archive(self, name: str, actor: str) -> None:
+    async def archive(self, name: str, sender: Sender) -> None:
         """Stop a block and archive it unchanged."""
+        actor = sender.require_owner("archives blocks", TokenScope.OPERATE)
+        await self.require(name, sender, TokenScope.OPERATE)
         _check_name(name)
         async with self._stopping.stopped(name, actor), self._changing:
             await self._archives.archive(name, actor)
 
-    async def restore(self, name: str, actor: str) -> Block:
+    async def restore(self, name: str, sender: Sender) -> Block:
         """Restore the newest archive of a name, byte for byte."""
+        actor = sender.require_owner("restores blocks", TokenScope.OPERATE)
+        await self.require(name, sender, TokenScope.OPERATE)
         _check_name(name)
         async with self._changing:
             await self._archives.restore(name, actor)
-        return await self.get_block(name)
+        return await self._get(name)
 
-    async def delete(self, request: DeleteBlock, actor: str) -> None:
+    async def delete(self, request: DeleteBlock, sender: Sender) -> None:
         """Stop a block and delete it, or with ``archived`` delete its newest archive. The workspace is
         deleted too.
 
         Memory's history keeps the deleted files; only a purge removes them.
         """
-        name = request.name
+        name, actor = request.name, sender.require_owner("deletes blocks")
+        await self.require(name, sender, TokenScope.OWNER)
         _check_name(name)
         if request.archived:
             async with self._changing:

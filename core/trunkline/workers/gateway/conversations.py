@@ -9,6 +9,8 @@ import msgspec
 
 from trunkline._util.nlp.titles import make_title
 from trunkline._util.text import one_line
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
     ConversationAppended,
@@ -31,9 +33,13 @@ from trunkline.contracts.turns.context_view import ContextView, GetContext
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.turns.subjects import TURN_CONTEXT
 from trunkline.errors import ErrorCode
+from trunkline.runtime.block_access import BlockAccess, BlockRights
 from trunkline.workers.gateway.block_cache import BlockCache
+from trunkline.workers.gateway.block_store import BlockStore
+from trunkline.workers.gateway.conversation_merge import list_conversations_of
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.ids import is_id
+from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
 from trunkline_bus import Bus, RemoteFault
 
@@ -53,15 +59,17 @@ def title_of(messages: Iterable[Message]) -> str | None:
 
 
 class ConversationService:
-    """Stores, loads, finds and lists conversations.
+    """Stores, loads, finds and lists conversations. A conversation may be read by whoever may read its block.
 
     Methods raise Refusal with a fixed code, and BusError when memory does not answer.
     """
 
-    def __init__(self, bus: Bus, turns: TurnLookup, cache: BlockCache) -> None:
+    def __init__(self, bus: Bus, turns: TurnLookup, cache: BlockCache, access: BlockAccess) -> None:
         self._bus = bus
         self._turns = turns
         self._cache = cache
+        self._access = access
+        self._folders = BlockStore(bus, cache)
 
     async def store(self, append: AppendConversation) -> ConversationAppended:
         """Append a turn's messages. Refused with ``not_found`` for a deleted or archived block, so that no
@@ -75,7 +83,7 @@ class ConversationService:
         return await self._bus.call(MEMORY_LOAD_CONVERSATION, request, timeout=10.0, repeatable=True)
 
     async def block_of(self, conversation: str) -> str:
-        """Return the block of a conversation, stored or not. Refused with ``not_found``.
+        """Return the block of a conversation, stored or not, for whomever asks. Refused with ``not_found``.
 
         Memory is called last. A conversation with a turn that has not ended is found without memory, so messages to
         that conversation put no load on memory.
@@ -90,11 +98,20 @@ class ConversationService:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
         return stored.block
 
-    async def view(self, request: GetConversation) -> ConversationView:
+    async def require(self, conversation: str, sender: Sender, action: TokenScope) -> str:
+        """Return the block of a conversation in which the sender may do this. Refused with ``not_found`` and with
+        ``forbidden`` as by ``BlockRights.require``."""
+        rights = await self._access.rights_of(sender.identity)
+        block = await self.block_of(conversation)
+        rights.require(action, block)
+        return block
+
+    async def view(self, request: GetConversation, sender: Sender) -> ConversationView:
         """Return a conversation with its messages. The text of a running turn is in the turn's feed and not in the
         view."""
         if not is_id(request.conversation):
             raise refusal(ErrorCode.NOT_FOUND)
+        rights = await self._access.rights_of(sender.identity)
         states = await self._turns.unfinished(
             request.conversation
         )  # read before memory, so that a turn that ends in between is found in memory
@@ -105,6 +122,7 @@ class ConversationService:
         if stored is None and not states:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
         summary = stored.summary if stored is not None and stored.summary else _unstored_summary(states)
+        rights.require(TokenScope.READ, summary.block)
         shown = (*messages, *_unique(waiting))
         return ConversationView(
             summary=summary,
@@ -112,9 +130,15 @@ class ConversationService:
             running=states[0].request.turn if states else None,
         )
 
-    async def context(self, asked: GetContext) -> ContextView:
-        """Return what a model was sent in a turn of the conversation. Refused with ``not_found``."""
-        await self.block_of(asked.conversation)
+    async def context(self, asked: GetContext, sender: Sender) -> ContextView:
+        """Return what a model was sent in a turn of the conversation. Refused with ``not_found``.
+
+        The texts include files of memory and recalled passages, which are no part of the conversation, so only the
+        owner gets them.
+        """
+        if asked.texts:
+            sender.require_owner("reads the texts of a context", TokenScope.READ)
+        await self.require(asked.conversation, sender, TokenScope.READ)
         if asked.turn is not None and not is_id(asked.turn):
             raise refusal(ErrorCode.NOT_FOUND, "There is no such turn.")
         try:
@@ -124,15 +148,19 @@ class ConversationService:
                 raise
             raise refusal(ErrorCode.NOT_FOUND, fault.message) from fault
 
-    async def rename(self, request: RenameConversation, actor: str) -> ConversationSummary:
+    async def rename(self, request: RenameConversation, sender: Sender) -> ConversationSummary:
         """Set the title of a conversation; None restores the generated title.
 
         Refused with ``not_found``, and with ``invalid_request`` for a title that a list cannot show.
         """
         title = "" if request.title is None else _checked_title(request.title)
-        block = await self.block_of(request.conversation)
+        block = await self.require(request.conversation, sender, TokenScope.CHAT)
         append = AppendConversation(
-            block=block, conversation=request.conversation, messages=(), actor=actor, title=title
+            block=block,
+            conversation=request.conversation,
+            messages=(),
+            actor=sender.identity.id,
+            title=title,
         )
         await self.store(append)
         summary = await self._find(request.conversation)
@@ -140,17 +168,19 @@ class ConversationService:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
         return summary
 
-    async def list_conversations(self, query: ListConversations) -> ConversationPage:
-        """Return a page of the list, newest first. Conversations whose first turn has not ended come
-        first."""
+    async def list_conversations(self, query: ListConversations, sender: Sender) -> ConversationPage:
+        """Return a page of the list, newest first, with the conversations of the blocks that the sender may read.
+        Conversations whose first turn has not ended come first."""
         if not 1 <= query.limit <= PAGE_SIZE or query.offset < 0:
             raise InvalidField("limit", f"It is from 1 to {PAGE_SIZE}, and offset from 0 on.")
-        new = [summary for summary in await self._new() if _matches(summary, query)]
+        rights = await self._access.rights_of(sender.identity)
+        unstored = [one for one in await self._new() if rights.may(TokenScope.READ, one.block)]
+        new = [summary for summary in unstored if _matches(summary, query)]
         mine = new[query.offset : query.offset + query.limit]
         rest = msgspec.structs.replace(
             query, limit=max(1, query.limit - len(mine)), offset=max(0, query.offset - len(new))
         )
-        stored = await self._bus.call(MEMORY_LIST_CONVERSATIONS, rest, timeout=10.0)
+        stored = await self._stored_page(rest, rights)
         shown = (*mine, *stored.conversations)[: query.limit]
         return ConversationPage(
             conversations=shown, total=stored.total + len(new), limit=query.limit, offset=query.offset
@@ -160,6 +190,14 @@ class ConversationService:
         """Return the number of stored conversations of a block."""
         query = ListConversations(block=block, limit=1, one_shot=True)
         return (await self._bus.call(MEMORY_LIST_CONVERSATIONS, query, timeout=10.0)).total
+
+    async def _stored_page(self, query: ListConversations, rights: BlockRights) -> ConversationPage:
+        """Return a page of the stored conversations that may be read."""
+        if rights.is_unlimited:
+            return await self._bus.call(MEMORY_LIST_CONVERSATIONS, query, timeout=10.0)
+        blocks = await self._folders.folders(BLOCKS_FOLDER) if query.block is None else [query.block]
+        readable = [block for block in blocks if rights.may(TokenScope.READ, block)]
+        return await list_conversations_of(self._bus, readable, query)
 
     async def _find(self, conversation: str) -> ConversationSummary | None:
         request = FindConversation(conversation=conversation)

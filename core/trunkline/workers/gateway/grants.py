@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from trunkline.contracts.approvals.messages import GrantList
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.conversations.messages import utc_now
-from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.memory.files import DeleteMemory, ListMemory, ReadManyMemory, WriteManyMemory
 from trunkline.contracts.memory.history import MemoryHistory
 from trunkline.contracts.memory.subjects import (
@@ -23,7 +23,9 @@ from trunkline.contracts.policies.messages import Conditions, Policy
 from trunkline.contracts.turns.journal_messages import ApprovalAsked
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.errors import ErrorCode
+from trunkline.runtime.block_access import BlockAccess
 from trunkline.workers.gateway.errors import InvalidField, refusal
+from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.turn_lookup import TurnState
 from trunkline_bus import Bus, RemoteFault, key_of
 
@@ -42,8 +44,9 @@ class GrantStore:
     Methods raise Refusal with a fixed code, and BusError when memory does not answer.
     """
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: Bus, access: BlockAccess) -> None:
         self._bus = bus
+        self._access = access
 
     def policy_for(self, decision: ApprovalDecided, state: TurnState, record: ApprovalAsked) -> Policy | None:
         """Return the policy that a decision creates; None for a decision about a single call.
@@ -109,8 +112,9 @@ class GrantStore:
             raise
         return changes[0].timestamp if changes else None
 
-    async def list_grants(self) -> GrantList:
-        """Return all grants, oldest first."""
+    async def list_grants(self, sender: Sender) -> GrantList:
+        """Return the grants of the blocks that the sender may read, oldest first."""
+        rights = await self._access.rights_of(sender.identity)
         try:
             listing = await self._bus.call(MEMORY_LIST, ListMemory(path=FOLDER), timeout=MEMORY_TIMEOUT)
         except RemoteFault as fault:
@@ -119,19 +123,23 @@ class GrantStore:
             raise
         names = (entry.path.rpartition("/")[2] for entry in listing.entries)
         ids = [name.removesuffix(".json") for name in names if name.startswith(ID_PREFIX)]
-        found = [grant for id in ids for grant in await self._find(id)]
+        found = [
+            grant
+            for id in ids
+            for grant in await self._find(id)
+            if rights.may(TokenScope.READ, grant.subject.removeprefix("block:"))
+        ]
         return GrantList(grants=tuple(sorted(found, key=lambda grant: (str(grant.created), grant.id))))
 
-    async def revoke(self, id: str, identity: Identity) -> None:
+    async def revoke(self, id: str, sender: Sender) -> None:
         """Revoke a grant. Refused with ``not_found``, and with ``forbidden`` for anyone but the owner."""
-        if identity.type != "owner":
-            raise refusal(ErrorCode.FORBIDDEN, "Only the owner can revoke a grant.")
+        owner = sender.require_owner("revokes grants")
         if not id.startswith(ID_PREFIX) or not await self._find(id):
             raise refusal(
                 ErrorCode.NOT_FOUND,
                 f"There is no grant {id!r}. trunkline approvals granted lists the grants.",
             )
-        request = DeleteMemory(path=_path(id), actor=identity.id, reason="no longer allowed")
+        request = DeleteMemory(path=_path(id), actor=owner, reason="no longer allowed")
         await self._bus.call(MEMORY_DELETE, request, timeout=MEMORY_TIMEOUT)
 
     async def _find(self, id: str) -> list[Policy]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.conversations.messages import ForkedFrom, Message
 from trunkline.contracts.gateway.access import AdmissionRule, Identity
 from trunkline.contracts.gateway.messages import (
@@ -30,6 +31,7 @@ from trunkline.contracts.turns.messages import (
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
 from trunkline.plugins.ownership import OwnedItem
+from trunkline.runtime.block_access import BlockAccess
 from trunkline.workers.gateway.attachments import AttachmentService
 from trunkline.workers.gateway.blocks import BlockService
 from trunkline.workers.gateway.conversations import ConversationService
@@ -77,6 +79,7 @@ class MessageService:
         queue: QueueLimiter,
         room: BusDiskSpace,
         attachments: AttachmentService,
+        access: BlockAccess,
     ) -> None:
         self._bus = bus
         self._room = room
@@ -88,6 +91,7 @@ class MessageService:
         self._max_content = max_content
         self._queue = queue
         self._attachments = attachments
+        self._access = access
 
     async def send(
         self, message: SendMessage, sender: Sender, *, after: ForkedFrom | None = None
@@ -95,12 +99,13 @@ class MessageService:
         """Accept a message. A repeated message with the same client id in the same conversation is the same turn.
 
         With ``after``, the conversation begins with the transcript of another one up to that place. Refused when the
-        message is empty or too large, when an admission rule denies the message, when its block or conversation takes
-        no messages, when the conversation's queue is full, and while the disk is nearly full.
+        message is empty or too large, when an admission rule denies the message, when the sender may not chat in its
+        block, when its block or conversation takes no messages, when the conversation's queue is full, and while the
+        disk is nearly full.
         """
         self._check(message)
         await self.admit(message, sender.identity)
-        into = await self.find(message.steer) if message.steer else None
+        into = await self.find(message.steer, sender, TokenScope.CHAT) if message.steer else None
         if into is not None:
             message = msgspec.structs.replace(message, conversation=into.request.conversation)
         block, conversation = await self._resolve_conversation(message, sender)
@@ -123,8 +128,11 @@ class MessageService:
         return _accepted(request, duplicate=ack.duplicate)
 
     async def cancel(self, request: CancelTurn, sender: Sender) -> None:
-        """Cancel a turn. A turn that has ended stays as it is. Refused with ``not_found``."""
-        state = await self.find(request.turn)
+        """Cancel a turn. A turn that has ended stays as it is. Whoever may chat in a block cancels their own turns,
+        and whoever operates it those of others, too. Refused with ``not_found`` and ``forbidden``."""
+        state = await self.find(request.turn, sender, TokenScope.CHAT)
+        if state.request.actor != sender.identity.id:
+            await self._access.require(sender.identity, TokenScope.OPERATE, state.request.block)
         if state.finished is None:
             item = TurnCancelRequested(turn=request.turn, by=sender.identity.id, mode=request.mode)
             await self._append(item, state.request, key_of("cancel", request.turn, request.mode))
@@ -132,7 +140,7 @@ class MessageService:
     async def fork(self, command: ForkTurn, sender: Sender) -> MessageAccepted:
         """Run a turn again from one of its steps, in a new conversation of the same block. The turn itself is
         not changed."""
-        state = await self.find(command.turn)
+        state = await self.find(command.turn, sender, TokenScope.CHAT)
         check_step(state, command)
         origin = state.request
         message = SendMessage(
@@ -159,15 +167,18 @@ class MessageService:
         ack = await self._accept(request, request, turn)
         return _accepted(request, duplicate=ack.duplicate)
 
-    async def get_turn(self, turn: str) -> TurnView:
+    async def get_turn(self, turn: str, sender: Sender) -> TurnView:
         """Return the state of a turn. Refused with ``not_found``."""
-        return (await self.find(turn)).view()
+        return (await self.find(turn, sender)).view()
 
-    async def find(self, turn: str) -> TurnState:
-        """Return a turn with its journal. Refused with ``not_found``."""
+    async def find(self, turn: str, sender: Sender, action: TokenScope = TokenScope.READ) -> TurnState:
+        """Return a turn with its journal, if the sender may do this in its block. Refused with ``not_found``, and with
+        ``forbidden`` as by ``BlockRights.require``."""
+        rights = await self._access.rights_of(sender.identity)
         state = await self._turns.find(turn)
         if state is None:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such turn.")
+        rights.require(action, state.request.block)
         return state
 
     def _check(self, message: SendMessage) -> None:
@@ -198,11 +209,12 @@ class MessageService:
     async def _resolve_conversation(self, message: SendMessage, sender: Sender) -> tuple[str, str]:
         """Return the block and conversation that a message belongs to."""
         if message.conversation is not None:
-            block = await self._conversations.block_of(message.conversation)
+            block = await self._conversations.require(message.conversation, sender, TokenScope.CHAT)
             if message.block not in (None, block):
                 raise refusal(ErrorCode.CONFLICT, f"The conversation belongs to the block {block!r}.")
             return block, message.conversation
         block = message.block or self._route(message) or self._blocks.default
+        await self._access.require(sender.identity, TokenScope.CHAT, block)
         return block, conversation_id(sender.channel, sender.identity.id, message.client_id)
 
     async def _enqueue(self, item: TurnRequested | TurnSteered, request: TurnRequested) -> MessageAccepted:
@@ -254,7 +266,7 @@ def _request(message: SendMessage, sender: Sender, block: str, conversation: str
         conversation=conversation,
         message=first,
         actor=sender.identity.id,
-        permissions=tuple(sender.identity.permissions),
+        permissions=sender.identity.permissions_in(block),
         token_id=sender.identity.token_id or msgspec.UNSET,
         channel=sender.channel,
         history=history,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.access import OWNER, Identity
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import refusal
@@ -15,9 +16,9 @@ class Sender:
     channel: str
     identity: Identity = OWNER
 
-    def require_owner(self, what: str) -> str:
-        """Return the id of the owner. Refused with ``forbidden`` for any other sender; ``what`` completes "Only
-        the owner ..."."""
-        if self.identity.type != "owner":
+    def require_owner(self, what: str, scope: TokenScope = TokenScope.OWNER) -> str:
+        """Return the id of the owner. Refused with ``forbidden`` for any other sender, and for a token of the owner
+        with less than this scope; ``what`` completes "Only the owner ..."."""
+        if self.identity.type != "owner" or not self.identity.may(scope):
             raise refusal(ErrorCode.FORBIDDEN, f"Only the owner {what}.")
         return self.identity.id

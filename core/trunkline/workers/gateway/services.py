@@ -9,6 +9,7 @@ from trunkline.contracts.gateway.subjects import DELETED_RESPONSE_BUCKET
 from trunkline.runtime.audit_log import AuditLog
 from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.runtime.auth.token_registry import TokenRegistry
+from trunkline.runtime.block_access import BlockAccess
 from trunkline.runtime.worker import WorkerContext
 from trunkline.workers.gateway.approvals import ApprovalService
 from trunkline.workers.gateway.attachments import MEGABYTE, AttachmentLimits, AttachmentService
@@ -38,6 +39,7 @@ class Services:
     """The services of one gateway worker. Data only."""
 
     bus: Bus
+    access: BlockAccess
     auth: AuthService
     turns: TurnLookup
     messages: MessageService
@@ -56,17 +58,22 @@ class Services:
 
     @classmethod
     def from_context(
-        cls, context: WorkerContext, cache: BlockCache, key: TokenKey, registry: TokenRegistry
+        cls,
+        context: WorkerContext,
+        cache: BlockCache,
+        access: BlockAccess,
+        key: TokenKey,
+        registry: TokenRegistry,
     ) -> Self:
-        """Return the services of one worker. ``cache`` must be open, and ``registry`` must run."""
+        """Return the services of one worker. ``cache`` and ``access`` must be open, and ``registry`` must run."""
         bus, config, plugins = context.bus, context.config.settings, context.plugins
-        turns, grants = TurnLookup(bus), GrantStore(bus)
+        turns, grants = TurnLookup(bus), GrantStore(bus, access)
         audit = AuditLog(bus, config.audit.detail, Redactor(config.memory.redact))
         room = BusDiskSpace(context.home.bus if config.bus.url is None else None)
-        conversations = ConversationService(bus, turns, cache)
+        conversations = ConversationService(bus, turns, cache, access)
         places, default = Workspaces(context.home), config.gateway.default_block
         stopping = BlockStopper(bus, turns, BlockTasks(bus, context.home.path))
-        blocks = BlockService(bus, stopping, conversations, places, cache, audit, default)
+        blocks = BlockService(bus, stopping, conversations, places, cache, audit, access, default)
         gateway = config.gateway
         limits = AttachmentLimits(
             gateway.max_attachments,
@@ -82,19 +89,21 @@ class Services:
             queue=QueueLimiter(turns, config.gateway.max_queued),
             room=room,
             attachments=attachments,
+            access=access,
         )  # fmt: skip
         return cls(
             bus=bus,
+            access=access,
             auth=AuthService.of(bus, turns, key, registry, audit),
             turns=turns,
             messages=messages,
-            approvals=ApprovalService(bus, turns, grants),
+            approvals=ApprovalService(bus, turns, grants, access),
             grants=grants,
             conversations=conversations,
             transcripts=TranscriptIndex(bus, turns),
             queue_heads=QueueHeadCache(turns),
             blocks=blocks,
-            models=ModelService(bus, conversations, default),
+            models=ModelService(bus, conversations, access, default),
             room=room,
             audit=audit,
             attachments=attachments,

@@ -13,6 +13,7 @@ from trunkline.home.listeners import Listener, registered_listener
 from trunkline.home.secret_file import load_secret
 from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.runtime.auth.token_registry import TokenRegistry
+from trunkline.runtime.block_access import BlockAccess
 from trunkline.runtime.http.auth import HttpAuth
 from trunkline.runtime.worker import Worker
 from trunkline.telemetry.instruments import Instruments
@@ -44,10 +45,13 @@ class GatewayWorker(Worker):
         cache = BlockCache(self.context.bus)
         await cache.open()
         self.resources.callback(cache.close)
+        access = BlockAccess(self.context.bus)
+        await access.open()
+        self.resources.callback(access.close)
         key = TokenKey(self.context.home.token_key)
         load_secret(key.file)
         registry = TokenRegistry(self.context.bus, key)
-        self._services = Services.from_context(self.context, cache, key, registry)
+        self._services = Services.from_context(self.context, cache, access, key, registry)
         state = self._bind_http()
         self.resources.enter_context(registered_listener(self.context.home.run, self._listener(state)))
         with anyio.move_on_after(FIRST_SECONDS):

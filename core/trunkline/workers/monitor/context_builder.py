@@ -16,7 +16,6 @@ from trunkline.contracts.blocks.model_choice import CHAT
 from trunkline.contracts.conversations.messages import ConversationSlice, LoadConversation, Message, Role
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
-from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
 from trunkline.contracts.turns.context import ContextGap, ContextPart, ContextSource, TurnInfo
 from trunkline.contracts.turns.feed_messages import StatusShown
@@ -35,6 +34,7 @@ from trunkline.workers.monitor.tool_selection import (
     select_tools,
     selection_settings,
 )
+from trunkline.workers.monitor.turn_memory import turn_files, turn_memory
 from trunkline.workers.monitor.turn_messages import message_id
 from trunkline_bus import Bus
 
@@ -195,9 +195,9 @@ class ContextBuilder:
         return TurnInfo(
             request=request,
             block=context.block,
-            memory=block_memory(self._bus, request.block, "monitor"),
+            memory=turn_memory(self._bus, request),
             model=model,
-            files=context.profile.files,
+            files=turn_files(request, context.profile.files),
             history=context.history,
             window=self.window(model),
         )

@@ -31,6 +31,7 @@ from trunkline.contracts.turns.journal_messages import TurnStarted
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError, TrunklineError
 from trunkline.policy import ActorPermissions
+from trunkline.runtime.block_access import BlockAccess
 from trunkline.runtime.http.auth import HttpAuth
 from trunkline.runtime.http.server import serve_app
 from trunkline.runtime.http.validation_errors import Field, field_and_reason, json_pointer
@@ -41,7 +42,7 @@ from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedMode
 from trunkline.workers.monitor.runner import RunnerDeps, RunnerEnvironment, TurnRunner
 from trunkline.workers.monitor.tool_caller import UnattendedToolCaller
 from trunkline.workers.monitor.turn import Turn
-from trunkline_bus import Bus, BusError, background_tasks, key_of, new_id
+from trunkline_bus import Bus, BusError, Refusal, background_tasks, key_of, new_id
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -111,6 +112,7 @@ class EngineServer:
         builder: ContextBuilder,
         bus: Bus,
         http_auth: Callable[[], HttpAuth],
+        access: BlockAccess,
     ) -> None:
         self._settings = settings
         self._default_block = default_block
@@ -119,6 +121,7 @@ class EngineServer:
         self._builder = builder
         self._bus = bus
         self._http_auth = http_auth
+        self._access = access
         self._socket: socket.socket | None = None
 
     @property
@@ -167,8 +170,8 @@ class EngineServer:
         actors, given = (request.headers.getlist(name) for name in ("x-actor-id", "x-actor-permissions"))
         if len(actors) != 1 or not actors[0] or len(given) != 1:
             return _refused(ErrorCode.UNAUTHORIZED)
-        caller = _caller(request.scope[IDENTITY], actors[0], given[0])
-        if caller is None:
+        identity: Identity = request.scope[IDENTITY]
+        if not identity.may(TokenScope.CHAT) or not _may_act_for(identity, actors[0]):
             return _refused(ErrorCode.FORBIDDEN)
         try:
             body = msgspec.json.decode(await request.body(), type=EngineRequest)
@@ -183,11 +186,28 @@ class EngineServer:
         if not body.metadata.correlation_id:
             return _invalid_field(("metadata", "correlation_id"), "It must not be empty.")
         block = body.metadata.client_context.get("block", self._default_block)
-        refused = await self._block_refusal(block, is_owner=is_home_owner(request.scope[IDENTITY]))
+        refused = await self._access_refusal(block, identity) or await self._block_refusal(
+            block, is_owner=is_home_owner(identity)
+        )
         if refused is not None:
             return refused
+        caller = Caller(actors[0], _permissions(identity, block, given[0]))
         events = self._events(_request(body, messages, block, caller), body.metadata.correlation_id)
         return StreamingResponse(events, media_type="text/event-stream")
+
+    async def _access_refusal(self, block: object, identity: Identity) -> "Response | None":
+        """Return the same refusal as the gateway for a block in which the caller may not chat; None otherwise. A block
+        that the caller may not read does not exist."""
+        if not isinstance(block, str):
+            return None
+        try:
+            rights = await self._access.rights_of(identity)
+            rights.require(TokenScope.CHAT, block)
+        except Refusal as error:
+            if error.code == ErrorCode.NOT_FOUND:
+                return _invalid_field(BLOCK_FIELD, block_not_found(block), ErrorCode.NOT_FOUND)
+            return _refused(ErrorCode(error.code))
+        return None
 
     async def _block_refusal(self, block: object, *, is_owner: bool) -> "Response | None":
         """Return the same refusal as the gateway for a block that takes no messages; None for a block that does.
@@ -272,17 +292,16 @@ class _CallerSink:
         await self.emit(*(one.event for one in events))
 
 
-def _caller(identity: Identity, actor: str, permissions: str) -> Caller | None:
-    """Return the caller; None when the credential does not allow it.
+def _may_act_for(identity: Identity, actor: str) -> bool:
+    """Report whether the credential allows this caller: the token's holder may act for any caller, any other identity
+    only for itself."""
+    return actor == identity.id or is_home_owner(identity)
 
-    The credential needs the scope ``chat``. The token's holder may act for any caller, any other identity only for
-    itself. The permissions never exceed those of the credential.
-    """
-    if not identity.may(TokenScope.CHAT):
-        return None
+
+def _permissions(identity: Identity, block: str, permissions: str) -> tuple[str, ...]:
+    """Return the permissions of the header, as far as the credential has them."""
     given = ActorPermissions.parse(permissions).scopes
-    own = ActorPermissions(identity.permissions)
-    return Caller(actor, own.intersect(given)) if actor == identity.id or is_home_owner(identity) else None
+    return ActorPermissions(identity.permissions_in(block)).intersect(given)
 
 
 def _message(message: EngineMessage) -> Message:

@@ -14,6 +14,7 @@ from trunkline.home.listeners import Listener, registered_listener
 from trunkline.home.secret_file import load_secret
 from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.runtime.auth.token_registry import TokenRegistry
+from trunkline.runtime.block_access import BlockAccess
 from trunkline.runtime.context_window import ContextWindows
 from trunkline.runtime.http.auth import HttpAuth
 from trunkline.runtime.panic_handler import PanicHandler
@@ -83,6 +84,7 @@ class MonitorWorker(Worker):
             leave=lambda partition: self._queues.release_partition(partition),
             announce=lambda: self.announce(),
         )
+        self._access = BlockAccess(context.bus)
         self._engine = EngineServer(
             self._settings,
             context.config.settings.gateway.default_block,
@@ -91,6 +93,7 @@ class MonitorWorker(Worker):
             self._builder,
             context.bus,
             lambda: _http_auth(context),
+            self._access,
         )
 
     def with_status(self, heartbeat: WorkerHeartbeat) -> WorkerHeartbeat:
@@ -124,6 +127,8 @@ class MonitorWorker(Worker):
         self._engine.open()
         self.resources.callback(self._engine.close)
         if self._engine.url:
+            await self._access.open()
+            self.resources.callback(self._access.close)
             self.resources.enter_context(registered_listener(self.context.home.run, self._listener()))
         panic_handler = PanicHandler(self._kill_switch, self._stop_everything)
         tasks.start_soon(panic_handler.watch)

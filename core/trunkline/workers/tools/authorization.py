@@ -29,8 +29,8 @@ from trunkline.policy import (
 from trunkline.policy.explanation import WORDS, explain_permissions
 from trunkline.policy.presets import HOST_NETWORK, NOTE_ACTION, PLAN_ACTION, READ_ONLY_EXEC
 from trunkline.policy.read_only_programs import is_read_only_call
+from trunkline.runtime.owner_policies import OwnerPolicies
 from trunkline.workers.tools.memory_requests import memory_access_requests, memory_paths_of
-from trunkline.workers.tools.owner_policies import OwnerPolicies
 from trunkline.workers.tools.path_locks import invocation_paths, path_arguments
 from trunkline.workers.tools.path_resolution import resolved_arguments
 from trunkline.workers.tools.path_scopes import scopes_of

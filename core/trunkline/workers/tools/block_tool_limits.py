@@ -15,7 +15,7 @@ from trunkline.contracts.memory.files import ReadMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ
 from trunkline.contracts.tools.messages import PLATFORM_SOURCE, REMOTE_SOURCE, ToolSpec
 from trunkline.errors import ToolError, ToolErrorKind
-from trunkline.workers.tools.guard_cache import GuardCache
+from trunkline.runtime.guard_cache import GuardCache
 from trunkline_bus import Bus, RemoteFault
 
 log = logging.getLogger(__name__)

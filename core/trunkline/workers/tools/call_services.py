@@ -20,13 +20,13 @@ from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline.documents.tool_documents import BlockDocuments, OpenFiles
 from trunkline.plugins import Plugins
 from trunkline.policy import ActorPermissions
+from trunkline.runtime.guard_cache import GuardCache
+from trunkline.runtime.owner_policies import OwnerPolicies
 from trunkline.workers.tools.authorization import CallAuthorizer
 from trunkline.workers.tools.call_person import CallPerson
 from trunkline.workers.tools.call_registry import ActiveCall
-from trunkline.workers.tools.guard_cache import GuardCache
 from trunkline.workers.tools.ledger import scope_of
 from trunkline.workers.tools.memory_access import MemoryAccess
-from trunkline.workers.tools.owner_policies import OwnerPolicies
 from trunkline.workers.tools.planning import CallPlanning
 from trunkline_bus import Bus
 

@@ -12,8 +12,8 @@ from trunkline.contracts.memory.files import DeleteMemory, ListMemory, MemoryFil
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_LIST
 from trunkline.contracts.policies.messages import Policy
 from trunkline.errors import ToolError
+from trunkline.runtime.owner_policies import POLICY_FOLDER, read_policy_files, require_policy
 from trunkline.workers.tools.ancestry import ConversationAncestry
-from trunkline.workers.tools.owner_policies import POLICY_FOLDER, read_policy_files, require_policy
 from trunkline.workers.tools.planning import MEMORY_TIMEOUT, PLATFORM_ACTOR, POLICY_ID_PREFIX
 from trunkline_bus import Bus, BusError, RemoteFault
 

@@ -16,8 +16,8 @@ from trunkline.contracts.tools.messages import CallTool
 from trunkline.contracts.tools.planning import Planning
 from trunkline.contracts.tools.tool import ToolInvocation
 from trunkline.errors import ToolError, error_kind_for_code
-from trunkline.workers.tools.guard_cache import GuardCache
-from trunkline.workers.tools.owner_policies import POLICY_FOLDER, OwnerPolicies
+from trunkline.runtime.guard_cache import GuardCache
+from trunkline.runtime.owner_policies import POLICY_FOLDER, OwnerPolicies
 from trunkline_bus import Bus, BusError, RemoteFault, key_of
 
 MEMORY_TIMEOUT = 10.0

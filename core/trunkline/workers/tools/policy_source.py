@@ -6,8 +6,8 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from trunkline.contracts.policies.messages import PermissionTable
+from trunkline.runtime.owner_policies import POLICY_FOLDER, OwnerPolicies, owner_policy_cache
 from trunkline.workers.tools.block_tool_limits import BlockToolLimits, block_config_cache
-from trunkline.workers.tools.owner_policies import POLICY_FOLDER, OwnerPolicies, owner_policy_cache
 from trunkline.workers.tools.remote_tools import RemoteToolIndex
 from trunkline_bus import Bus
 

@@ -31,7 +31,7 @@ async def block_abilities(request: Request, model: str, text: str = "") -> tuple
     """
     services, sender = services_of(request), sender_of(request)
     block, _, name = model.partition(":")
-    await check_model(services.blocks, block or None)
+    await check_model(request, block or None)
     await services.messages.admit(SendMessage(content=text, block=block or None), sender.identity)
     abilities = BlockAbilities(services.bus, block or services.blocks.default, actor=sender.identity.id)
     return abilities, name

@@ -1,6 +1,6 @@
 """The gateway's HTTP application: all routes behind the authentication middleware."""
 
-from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from opentelemetry import trace
 from starlette.applications import Starlette
@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match, Route
+from starlette.routing import Match, Route
 
 from trunkline.contracts.gateway.access import HttpRoute
 from trunkline.errors import ErrorCode, TrunklineError
@@ -36,6 +36,7 @@ from trunkline.workers.gateway.http import (
 )
 from trunkline.workers.gateway.http.app_state import AppState
 from trunkline.workers.gateway.http.responses import error_response, exception_response
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute
 from trunkline.workers.gateway.http.static_files import site_routes
 from trunkline_bus import BusError, Refusal
 
@@ -43,9 +44,9 @@ __all__ = ["AppState", "build_app", "open_paths"]
 
 tracer = trace.get_tracer("trunkline.gateway")
 
-PUBLIC = ("/healthz", "/readyz")
-
 METHOD_NOT_ALLOWED = 405
+
+AnyRoute: TypeAlias = ScopedRoute | ScopedWebSocketRoute
 
 HIDDEN = "/engine"
 """The path of the bare agent loop, which another server has. Clients that ask for it here get 404 (conflict
@@ -54,27 +55,7 @@ C4)."""
 
 def build_app(state: AppState) -> Starlette:
     """Build the application. Handlers find ``state`` as the application's state."""
-    own: tuple[BaseRoute, ...] = (
-        *conversations.ROUTES,
-        *compaction.ROUTES,
-        *openai.ROUTES,
-        *response_compaction.ROUTES,
-        *openai_responses.ROUTES,
-        *response_socket.ROUTES,
-        *socket.ROUTES,
-        *openai_files.ROUTES,
-        *openai_embeddings.ROUTES,
-        *openai_transcripts.ROUTES,
-        *openai_speech.ROUTES,
-        *turns.ROUTES,
-        *approvals.ROUTES,
-        *blocks.ROUTES,
-        *models.ROUTES,
-        *health.ROUTES,
-        *openapi.ROUTES,
-        *(() if state.metrics_for == "off" else metrics.ROUTES),
-    )
-    routes = [*own, *_plugin_routes(state.routes)]
+    routes = all_routes(state)
     site = site_routes(state.site, routes)
     app = Starlette(
         routes=[*routes, *site],
@@ -102,14 +83,45 @@ def build_app(state: AppState) -> Starlette:
     return app
 
 
+def own_routes(metrics_for: Literal["token", "open", "off"] = "token") -> list[AnyRoute]:
+    """Return the gateway's own routes."""
+    return [
+        *conversations.ROUTES,
+        *compaction.ROUTES,
+        *openai.ROUTES,
+        *response_compaction.ROUTES,
+        *openai_responses.ROUTES,
+        *response_socket.ROUTES,
+        *socket.ROUTES,
+        *openai_files.ROUTES,
+        *openai_embeddings.ROUTES,
+        *openai_transcripts.ROUTES,
+        *openai_speech.ROUTES,
+        *turns.ROUTES,
+        *approvals.ROUTES,
+        *blocks.ROUTES,
+        *models.ROUTES,
+        *health.ROUTES,
+        *openapi.ROUTES,
+        *metrics.metrics_routes(metrics_for),
+    ]
+
+
+def all_routes(state: AppState) -> list[AnyRoute]:
+    """Return the gateway's own routes and those of plugins."""
+    return [*own_routes(state.metrics_for), *map(_plugin_route, state.routes)]
+
+
 def open_paths(state: AppState) -> frozenset[str]:
     """Return the paths that need no credential, besides those of the web app's files, which contain no data."""
-    plugin_paths = (_path(one) for one in state.routes if one.item.public)
-    return frozenset({*PUBLIC, *plugin_paths, *((metrics.PATH,) if state.metrics_for == "open" else ())})
+    return frozenset(route.path for route in all_routes(state) if route.scope is None)
 
 
-def _plugin_routes(routes: Sequence[OwnedItem[HttpRoute]]) -> list[Route]:
-    return [Route(_path(one), one.item.endpoint, methods=list(one.item.methods)) for one in routes]
+def _plugin_route(route: OwnedItem[HttpRoute]) -> ScopedRoute:
+    own = route.item
+    return ScopedRoute(
+        _path(route), own.endpoint, methods=own.methods, scope=None if own.public else own.scope
+    )
 
 
 def _path(route: OwnedItem[HttpRoute]) -> str:

@@ -5,8 +5,8 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.blocks.messages import (
     Block,
     ChangeBlock,
@@ -28,11 +28,13 @@ from trunkline.workers.gateway.http.schemas import (
     ResetRequest,
     StopRequest,
 )
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 
 async def list_blocks(request: Request) -> Response:
     """``GET /api/blocks?archived=``"""
-    found = await services_of(request).blocks.list_blocks(archived=bool_param(request, "archived"))
+    archives = bool_param(request, "archived")
+    found = await services_of(request).blocks.list_blocks(sender_of(request), archived=archives)
     archived = tuple(
         ArchivedBlockItem(name=one.name, archive=one.archive, archived_at=one.archived_at)
         for one in found.archived
@@ -46,14 +48,15 @@ async def create(request: Request) -> Response:
     """``POST /api/blocks``"""
     new = await read_json(request, NewBlock)
     block = await services_of(request).blocks.create(
-        CreateBlock(name=new.name, config=new.config), _owner(request)
+        CreateBlock(name=new.name, config=new.config), sender_of(request)
     )
     return json_response(_state(block), 201)
 
 
 async def show(request: Request) -> Response:
     """``GET /api/blocks/{name}``"""
-    return json_response(_state(await services_of(request).blocks.get_block(request.path_params["name"])))
+    name = request.path_params["name"]
+    return json_response(_state(await services_of(request).blocks.get_block(name, sender_of(request))))
 
 
 async def change(request: Request) -> Response:
@@ -71,58 +74,54 @@ async def stop(request: Request) -> Response:
     """``POST /api/blocks/{name}/stop``"""
     command = await read_optional_json(request, StopRequest)
     stop = StopBlock(name=request.path_params["name"], finish=command.finish)
-    return json_response(_state((await services_of(request).blocks.stop(stop, _owner(request))).block))
+    return json_response(_state((await services_of(request).blocks.stop(stop, sender_of(request))).block))
 
 
 async def reset(request: Request) -> Response:
     """``POST /api/blocks/{name}/reset``"""
     command = await read_optional_json(request, ResetRequest)
     reset = ResetBlock(name=request.path_params["name"], hard=command.hard)
-    return json_response(_state(await services_of(request).blocks.reset(reset, _owner(request))))
+    return json_response(_state(await services_of(request).blocks.reset(reset, sender_of(request))))
 
 
 async def archive(request: Request) -> Response:
     """``POST /api/blocks/{name}/archive``"""
-    await services_of(request).blocks.archive(request.path_params["name"], _owner(request))
+    await services_of(request).blocks.archive(request.path_params["name"], sender_of(request))
     return Response(status_code=204)
 
 
 async def restore(request: Request) -> Response:
     """``POST /api/blocks/{name}/restore``"""
     return json_response(
-        _state(await services_of(request).blocks.restore(request.path_params["name"], _owner(request)))
+        _state(await services_of(request).blocks.restore(request.path_params["name"], sender_of(request)))
     )
 
 
 async def delete(request: Request) -> Response:
     """``DELETE /api/blocks/{name}?archived=``"""
     command = DeleteBlock(name=request.path_params["name"], archived=bool_param(request, "archived"))
-    await services_of(request).blocks.delete(command, _owner(request))
+    await services_of(request).blocks.delete(command, sender_of(request))
     return Response(status_code=204)
 
 
 ROUTES = (
-    Route("/api/blocks", list_blocks, methods=["GET"]),
-    Route("/api/blocks", create, methods=["POST"]),
-    Route("/api/blocks/{name}", show, methods=["GET"]),
-    Route("/api/blocks/{name}", change, methods=["PATCH"]),
-    Route("/api/blocks/{name}/start", start, methods=["POST"]),
-    Route("/api/blocks/{name}/stop", stop, methods=["POST"]),
-    Route("/api/blocks/{name}/reset", reset, methods=["POST"]),
-    Route("/api/blocks/{name}/archive", archive, methods=["POST"]),
-    Route("/api/blocks/{name}/restore", restore, methods=["POST"]),
-    Route("/api/blocks/{name}", delete, methods=["DELETE"]),
+    ScopedRoute("/api/blocks", list_blocks, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/api/blocks", create, methods=["POST"], scope=TokenScope.OPERATE),
+    ScopedRoute("/api/blocks/{name}", show, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/api/blocks/{name}", change, methods=["PATCH"], scope=TokenScope.OPERATE),
+    ScopedRoute("/api/blocks/{name}/start", start, methods=["POST"], scope=TokenScope.OPERATE),
+    ScopedRoute("/api/blocks/{name}/stop", stop, methods=["POST"], scope=TokenScope.OPERATE),
+    ScopedRoute("/api/blocks/{name}/reset", reset, methods=["POST"], scope=TokenScope.OPERATE),
+    ScopedRoute("/api/blocks/{name}/archive", archive, methods=["POST"], scope=TokenScope.OPERATE),
+    ScopedRoute("/api/blocks/{name}/restore", restore, methods=["POST"], scope=TokenScope.OPERATE),
+    ScopedRoute("/api/blocks/{name}", delete, methods=["DELETE"], scope=TokenScope.OWNER),
 )
-
-
-def _owner(request: Request) -> str:
-    return sender_of(request).require_owner("changes blocks")
 
 
 async def _changed(request: Request, changes: dict[str, Any]) -> Block:
     command = ChangeBlock(name=request.path_params["name"], changes=changes)
     try:
-        return await services_of(request).blocks.change(command, _owner(request))
+        return await services_of(request).blocks.change(command, sender_of(request))
     except InvalidField as error:
         raise InvalidField(("config", *error.field), error.reason) from error
 

@@ -2,8 +2,8 @@
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
@@ -11,6 +11,7 @@ from trunkline.workers.gateway.http.conversations import client_id
 from trunkline.workers.gateway.http.request_reader import read_optional_json
 from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.schemas import CompactionOptions
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline.workers.gateway.http.turns import accepted_body
 
 UNDO = "undo"
@@ -39,6 +40,6 @@ async def _send(request: Request, text: str) -> Response:
 
 
 ROUTES = (
-    Route("/api/conversations/{id}/compact", compact, methods=["POST"]),
-    Route("/api/conversations/{id}/compact", undo, methods=["DELETE"]),
+    ScopedRoute("/api/conversations/{id}/compact", compact, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/api/conversations/{id}/compact", undo, methods=["DELETE"], scope=TokenScope.CHAT),
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.errors import ErrorCode
@@ -54,6 +55,8 @@ class ConversationResolver:
         if self.previous is not None:
             return await self._follow(message, self.previous)
         if self.named is not None:
+            conversations, sender = services_of(self.request).conversations, sender_of(self.request)
+            await conversations.require(self.named, sender, TokenScope.CHAT)
             await self._check_results(self.named, message.client_id, history, messages)
             if not self.adds_items:
                 results = tuple(one for one in message.preceding if one.role == "tool")

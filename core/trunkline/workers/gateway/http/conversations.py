@@ -2,9 +2,9 @@
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.conversations.messages import ConversationSummary, ListConversations, Message
 from trunkline.contracts.gateway.messages import (
     ConversationView,
@@ -31,6 +31,7 @@ from trunkline.workers.gateway.http.schemas import (
     ConversationMessage,
     NewMessage,
 )
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline.workers.gateway.http.sse import EventStream
 from trunkline.workers.gateway.http.unknown_block import unknown_block_error
 from trunkline_bus import Refusal
@@ -62,7 +63,7 @@ async def list_conversations(request: Request) -> Response:
         end=datetime_param(request, "to"),
         one_shot=include == "one-shot",
     )
-    page = await services_of(request).conversations.list_conversations(query)
+    page = await services_of(request).conversations.list_conversations(query, sender_of(request))
     lines = tuple(_conversation_item(summary) for summary in page.conversations)
     return json_response(
         ConversationList(conversations=lines, total=page.total, limit=page.limit, offset=page.offset)
@@ -75,34 +76,35 @@ async def get_conversation(request: Request) -> Response:
     if include not in (None, "tools"):
         raise InvalidField("include", "It is tools.")
     command = GetConversation(conversation=request.path_params["id"], include_tools=include == "tools")
-    return json_response(_detail(await services_of(request).conversations.view(command)))
+    return json_response(_detail(await services_of(request).conversations.view(command, sender_of(request))))
 
 
 async def get_context(request: Request) -> Response:
     """``GET /api/conversations/{id}/context?turn=&texts=``"""
     texts = bool_param(request, "texts")
-    if texts:  # they include files of memory and recalled passages, which are no part of the conversation
-        sender_of(request).require_owner("reads the texts of a context")
     turn = request.query_params.get("turn")
     command = GetContext(conversation=request.path_params["id"], turn=turn, texts=texts)
-    return json_response(_context(await services_of(request).conversations.context(command)))
+    return json_response(
+        _context(await services_of(request).conversations.context(command, sender_of(request)))
+    )
 
 
 async def rename(request: Request) -> Response:
     """``PATCH /conversations/{id}``"""
-    owner = sender_of(request).require_owner("names conversations")
     command = await read_json(request, ConversationChanges)
     name = RenameConversation(conversation=request.path_params["id"], title=command.title)
-    return json_response(_conversation_item(await services_of(request).conversations.rename(name, owner)))
+    return json_response(
+        _conversation_item(await services_of(request).conversations.rename(name, sender_of(request)))
+    )
 
 
 ROUTES = (
-    Route("/conversations/messages", new_conversation, methods=["POST"]),
-    Route("/conversations/{id}/messages", next_message, methods=["POST"]),
-    Route("/conversations", list_conversations, methods=["GET"]),
-    Route("/conversations/{id}", get_conversation, methods=["GET"]),
-    Route("/conversations/{id}", rename, methods=["PATCH"]),
-    Route("/api/conversations/{id}/context", get_context, methods=["GET"]),
+    ScopedRoute("/conversations/messages", new_conversation, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/conversations/{id}/messages", next_message, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/conversations", list_conversations, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/conversations/{id}", get_conversation, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/conversations/{id}", rename, methods=["PATCH"], scope=TokenScope.CHAT),
+    ScopedRoute("/api/conversations/{id}/context", get_context, methods=["GET"], scope=TokenScope.READ),
 )
 
 
@@ -158,9 +160,10 @@ async def _send(request: Request, conversation: str | None) -> ASGIApp:
     try:
         accepted = await parts.services.messages.send(message, sender_of(request))
     except Refusal as error:
-        if error.code != ErrorCode.NOT_FOUND or conversation is not None or block is None:
+        if error.code != ErrorCode.NOT_FOUND or conversation is not None:
             raise
-        raise await unknown_block_error(parts.services.blocks, block, ("metadata", "block")) from error
+        blocks, sender = parts.services.blocks, sender_of(request)
+        raise await unknown_block_error(blocks, sender, block or "", ("metadata", "block")) from error
     return watch_turn(request, accepted, fresh=not accepted.duplicate)
 
 

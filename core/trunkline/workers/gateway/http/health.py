@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import anyio
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from trunkline.contracts.conversations.messages import ListConversations
 from trunkline.contracts.memory.subjects import MEMORY_LIST_CONVERSATIONS
@@ -19,6 +18,7 @@ from trunkline.runtime.partitions import read_partitioning, waiting_pulls
 from trunkline.workers.gateway.http.app_state import AppState, app_state_of
 from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.schemas import Health, Readiness
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline_bus import Bus, BusError
 
 CHECK_SECONDS = 2.0
@@ -40,8 +40,8 @@ async def readyz(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("/healthz", healthz, methods=["GET"]),
-    Route("/readyz", readyz, methods=["GET"]),
+    ScopedRoute("/healthz", healthz, methods=["GET"], scope=None),
+    ScopedRoute("/readyz", readyz, methods=["GET"], scope=None),
 )
 
 

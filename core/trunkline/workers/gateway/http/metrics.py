@@ -3,17 +3,19 @@
 Counting starts with the first request. Each request reads the journal entries since the last one.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.turns.subjects import JOURNAL
+from trunkline.runtime.http.auth_middleware import IDENTITY
 from trunkline.telemetry.turn_metrics import TurnMetrics
-from trunkline.workers.gateway.http.app_state import app_state_of
+from trunkline.workers.gateway.http.app_state import app_state_of, sender_of
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline.workers.gateway.platform_metrics import measure_platform
 from trunkline_bus import Bus, DecodeError
 from trunkline_bus.streams.admin import raw_history
@@ -72,7 +74,16 @@ def _load_exposition() -> "Exposition":
 
 async def get_metrics(request: Request) -> Response:
     """``GET /metrics``"""
+    if (
+        IDENTITY in request.scope
+    ):  # the metrics are totals of all blocks, so they are open to everybody or to the owner
+        sender_of(request).require_owner("reads the metrics of all blocks", TokenScope.OPERATE)
     return Response(await app_state_of(request).metrics.text(), media_type=MEDIA_TYPE)
 
 
-ROUTES = (Route(PATH, get_metrics, methods=["GET"]),)
+def metrics_routes(metrics_for: Literal["token", "open", "off"]) -> tuple[ScopedRoute, ...]:
+    """Return the route, unless the metrics are off."""
+    if metrics_for == "off":
+        return ()
+    scope = None if metrics_for == "open" else TokenScope.OPERATE
+    return (ScopedRoute(PATH, get_metrics, methods=["GET"], scope=scope),)

@@ -9,11 +9,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.blocks.messages import Block
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.gateway.messages import MessageAccepted
@@ -27,9 +27,8 @@ from trunkline.contracts.turns.feed_messages import (
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.blocks import BlockService
-from trunkline.workers.gateway.errors import refusal
-from trunkline.workers.gateway.http.app_state import app_state_of, is_owner, services_of
+from trunkline.workers.gateway.errors import InvalidField, refusal
+from trunkline.workers.gateway.http.app_state import app_state_of, is_owner, sender_of, services_of
 from trunkline.workers.gateway.http.blocking_approvals import (
     BlockingApproval,
     answer_unless_blocked,
@@ -64,6 +63,7 @@ from trunkline.workers.gateway.http.openai_schemas import (
 )
 from trunkline.workers.gateway.http.request_reader import read_json
 from trunkline.workers.gateway.http.responses import STATUS, error_code_for, json_response
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline.workers.gateway.http.sse import EventStream, encode
 from trunkline.workers.gateway.http.unknown_block import unknown_block_error
 from trunkline_bus import Refusal
@@ -82,7 +82,7 @@ async def chat_completions(request: Request) -> ASGIApp:
     message = msgspec.structs.replace(
         to_message(chat, said), client_id=client_id(request, chat.metadata or {})
     )
-    await check_model(parts.services.blocks, message.block)
+    await check_model(request, message.block)
     resolver = ConversationResolver(
         request,
         message,
@@ -115,7 +115,7 @@ async def chat_completions(request: Request) -> ASGIApp:
 
 async def list_models(request: Request) -> Response:
     """``GET /v1/models``"""
-    found = await services_of(request).blocks.list_blocks()
+    found = await services_of(request).blocks.list_blocks(sender_of(request))
     return json_response(ModelList(object="list", data=tuple(_model(block) for block in found.blocks)))
 
 
@@ -123,28 +123,35 @@ async def get_model(request: Request) -> Response:
     """``GET /v1/models/{id}``"""
     name, blocks = request.path_params["id"], services_of(request).blocks
     try:
-        return json_response(_model(await blocks.get_block(name)))
+        return json_response(_model(await blocks.get_block(name, sender_of(request))))
     except Refusal as error:
         if error.code != ErrorCode.NOT_FOUND:
             raise
-        raise await unknown_block_error(blocks, name, "model", named="model_not_found") from error
+        raise await _unknown_model(request, name) from error
 
 
-async def check_model(blocks: BlockService, name: str | None) -> None:
-    """Refuse a block that does not exist, which clients name as a model. Refused too when the block takes no
-    messages."""
+async def check_model(connection: HTTPConnection, name: str | None) -> None:
+    """Refuse a block that does not exist, which clients name as a model, and one in which the sender may not chat.
+    Refused too when the block takes no messages."""
+    blocks, sender = services_of(connection).blocks, sender_of(connection)
     try:
+        await blocks.require(name or blocks.default, sender, TokenScope.CHAT)
         await blocks.check_accepts(name or blocks.default)
     except Refusal as error:
         if error.code != ErrorCode.NOT_FOUND:
             raise
-        raise await unknown_block_error(blocks, name or "", "model", named="model_not_found") from error
+        raise await _unknown_model(connection, name or "") from error
+
+
+async def _unknown_model(connection: HTTPConnection, name: str) -> InvalidField:
+    blocks, sender = services_of(connection).blocks, sender_of(connection)
+    return await unknown_block_error(blocks, sender, name, "model", named="model_not_found")
 
 
 ROUTES = (
-    Route("/v1/chat/completions", chat_completions, methods=["POST"]),
-    Route("/v1/models", list_models, methods=["GET"]),
-    Route("/v1/models/{id}", get_model, methods=["GET"]),
+    ScopedRoute("/v1/chat/completions", chat_completions, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/v1/models", list_models, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/v1/models/{id}", get_model, methods=["GET"], scope=TokenScope.READ),
 )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.models.ability_messages import MAX_TEXTS
 from trunkline.errors import CompletionError
 from trunkline.workers.gateway.errors import InvalidField
@@ -20,6 +20,7 @@ from trunkline.workers.gateway.http.openai_ability_schemas import (
 )
 from trunkline.workers.gateway.http.request_reader import read_json
 from trunkline.workers.gateway.http.responses import json_response
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 TOKENS = "Tokens are not accepted, because each model has its own: send the text."
 
@@ -43,7 +44,7 @@ async def create_embeddings(request: Request) -> Response:
     return json_response(EmbeddingList(object="list", data=data, model=asked.model, usage=usage))
 
 
-ROUTES = (Route("/v1/embeddings", create_embeddings, methods=["POST"]),)
+ROUTES = (ScopedRoute("/v1/embeddings", create_embeddings, methods=["POST"], scope=TokenScope.CHAT),)
 
 
 def _texts(given: str | list[object]) -> list[str]:

@@ -7,8 +7,8 @@ from urllib.parse import quote
 from starlette.datastructures import FormData
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.conversations.messages import DocumentFile
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
@@ -19,6 +19,7 @@ from trunkline.workers.gateway.http.openai_content import file_ids
 from trunkline.workers.gateway.http.openai_schemas import ContentPart, FullStruct
 from trunkline.workers.gateway.http.request_reader import paginate
 from trunkline.workers.gateway.http.responses import json_response
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 EXPIRY_RANGE = (3_600, 30 * 86_400)
 """The shortest and longest ``expires_after``, in seconds, as at OpenAI."""
@@ -108,11 +109,11 @@ async def delete(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("/v1/files", upload, methods=["POST"]),
-    Route("/v1/files", list_files, methods=["GET"]),
-    Route("/v1/files/{id}", retrieve, methods=["GET"]),
-    Route("/v1/files/{id}/content", content, methods=["GET"]),
-    Route("/v1/files/{id}", delete, methods=["DELETE"]),
+    ScopedRoute("/v1/files", upload, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/v1/files", list_files, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/v1/files/{id}", retrieve, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/v1/files/{id}/content", content, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/v1/files/{id}", delete, methods=["DELETE"], scope=TokenScope.CHAT),
 )
 
 

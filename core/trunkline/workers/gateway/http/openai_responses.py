@@ -9,9 +9,9 @@ from contextlib import aclosing
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.messages import CancelTurn
 from trunkline.contracts.turns.feed_messages import ApprovalRequested, TurnEnded
 from trunkline.contracts.turns.feed_reader import FeedReader
@@ -42,6 +42,7 @@ from trunkline.workers.gateway.http.response_turns import (
     response_turn,
 )
 from trunkline.workers.gateway.http.responses import STATUS, json_response
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline.workers.gateway.http.sse import EventStream, encode
 
 CANCEL_SECONDS = 10.0
@@ -123,11 +124,11 @@ async def list_input_items(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("/v1/responses", create_response, methods=["POST"]),
-    Route("/v1/responses/{id}", get_response, methods=["GET"]),
-    Route("/v1/responses/{id}", remove_response, methods=["DELETE"]),
-    Route("/v1/responses/{id}/cancel", cancel_response, methods=["POST"]),
-    Route("/v1/responses/{id}/input_items", list_input_items, methods=["GET"]),
+    ScopedRoute("/v1/responses", create_response, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/v1/responses/{id}", get_response, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/v1/responses/{id}", remove_response, methods=["DELETE"], scope=TokenScope.CHAT),
+    ScopedRoute("/v1/responses/{id}/cancel", cancel_response, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/v1/responses/{id}/input_items", list_input_items, methods=["GET"], scope=TokenScope.READ),
 )
 
 

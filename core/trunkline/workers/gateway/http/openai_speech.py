@@ -6,9 +6,9 @@ from contextlib import aclosing
 
 import anyio
 from starlette.requests import Request
-from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.models.abilities import (
     SPEECH_TYPES,
     SpeechAudio,
@@ -29,6 +29,7 @@ from trunkline.workers.gateway.http.openai_ability_schemas import (
 )
 from trunkline.workers.gateway.http.openai_schemas import error_object
 from trunkline.workers.gateway.http.request_reader import read_json
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline.workers.gateway.http.sse import EventStream, encode
 
 DEFAULT_FORMAT: SpeechFormat = "mp3"
@@ -60,7 +61,7 @@ async def create_speech(request: Request) -> ASGIApp:
     return AudioResponse(whole, SPEECH_TYPES[format], closing)
 
 
-ROUTES = (Route("/v1/audio/speech", create_speech, methods=["POST"]),)
+ROUTES = (ScopedRoute("/v1/audio/speech", create_speech, methods=["POST"], scope=TokenScope.CHAT),)
 
 
 class AudioResponse:

@@ -6,9 +6,9 @@ import msgspec
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.conversations.messages import Usage
 from trunkline.contracts.models.abilities import (
     Audio,
@@ -34,6 +34,7 @@ from trunkline.workers.gateway.http.openai_ability_schemas import (
 )
 from trunkline.workers.gateway.http.request_reader import invalid_field
 from trunkline.workers.gateway.http.responses import json_response
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline.workers.gateway.http.sse import EventStream, encode
 
 FIELDS = tuple(name for name in TranscriptionForm.__struct_fields__ if name != "file")
@@ -61,8 +62,8 @@ async def create_translation(request: Request) -> ASGIApp:
 
 
 ROUTES = (
-    Route("/v1/audio/transcriptions", create_transcription, methods=["POST"]),
-    Route("/v1/audio/translations", create_translation, methods=["POST"]),
+    ScopedRoute("/v1/audio/transcriptions", create_transcription, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/v1/audio/translations", create_translation, methods=["POST"], scope=TokenScope.CHAT),
 )
 
 

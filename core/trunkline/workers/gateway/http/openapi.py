@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.workers.gateway.files import PURPOSES
 from trunkline.workers.gateway.http import openai_ability_schemas as abilities
 from trunkline.workers.gateway.http import openai_files as files
@@ -19,6 +19,7 @@ from trunkline.workers.gateway.http.openapi_parameters import described_paramete
 from trunkline.workers.gateway.http.response_events import RESPONSE_EVENTS
 from trunkline.workers.gateway.http.response_socket import SOCKET_EVENTS, CreateResponseEvent
 from trunkline.workers.gateway.http.responses import json_response
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 EVENTS: dict[str, tuple[type, ...]] = {
     "text-delta": (own.TextDeltaData,),
@@ -159,7 +160,7 @@ async def get_openapi(request: Request) -> Response:
     return json_response(openapi_document())
 
 
-ROUTES = (Route("/openapi.json", get_openapi, methods=["GET"]),)
+ROUTES = (ScopedRoute("/openapi.json", get_openapi, methods=["GET"], scope=TokenScope.READ),)
 
 
 @cache

@@ -11,9 +11,9 @@ from typing import Literal
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from trunkline._util.untrusted_text import wrap_context
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.conversations.messages import LoadConversation, Message
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.models.client import BlockCompleter
@@ -29,6 +29,7 @@ from trunkline.workers.gateway.http.response_input import encode_summary, input_
 from trunkline.workers.gateway.http.response_schemas import CompactRequest, InputItemOut, ResponseUsage
 from trunkline.workers.gateway.http.response_turns import find_previous, input_contents
 from trunkline.workers.gateway.http.responses import json_response
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline_bus import new_id
 
 PURPOSE = "summary"
@@ -62,7 +63,7 @@ async def compact(request: Request) -> Response:
     asked = await read_json(request, CompactRequest)
     block, _, model = asked.model.partition(":")
     services, identity = services_of(request), sender_of(request).identity
-    await check_model(services.blocks, block or None)
+    await check_model(request, block or None)
     messages = await _messages(request, asked, block or services.blocks.default)
     if not messages:
         raise InvalidField(("input",), "There is nothing to compact.")
@@ -90,7 +91,7 @@ async def compact(request: Request) -> Response:
     )
 
 
-ROUTES = (Route("/v1/responses/compact", compact, methods=["POST"]),)
+ROUTES = (ScopedRoute("/v1/responses/compact", compact, methods=["POST"], scope=TokenScope.CHAT),)
 
 
 async def _messages(request: Request, asked: CompactRequest, block: str) -> list[Message]:

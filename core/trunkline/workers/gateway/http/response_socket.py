@@ -15,9 +15,9 @@ import anyio
 import msgspec
 from anyio.streams.memory import MemoryObjectSendStream
 from opentelemetry import trace
-from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import app_state_of, is_owner
@@ -31,6 +31,7 @@ from trunkline.workers.gateway.http.response_stream import Events, ResponseStrea
 from trunkline.workers.gateway.http.response_turns import AcceptedResponse, accept_response
 from trunkline.workers.gateway.http.responses import STATUS, error_code_for, error_response
 from trunkline.workers.gateway.http.schemas import In
+from trunkline.workers.gateway.http.scoped_route import ScopedWebSocketRoute
 from trunkline.workers.gateway.queue_limiter import QueueFull
 from trunkline_bus import start_span
 
@@ -80,8 +81,8 @@ async def unknown_socket(socket: WebSocket) -> None:
 
 
 ROUTES = (
-    WebSocketRoute("/v1/responses", responses_socket),
-    WebSocketRoute("/v1/{path:path}", unknown_socket),
+    ScopedWebSocketRoute("/v1/responses", responses_socket, scope=TokenScope.CHAT),
+    ScopedWebSocketRoute("/v1/{path:path}", unknown_socket, scope=TokenScope.READ),
 )
 SOCKET_EVENTS: tuple[type, ...] = (*RESPONSE_EVENTS, SocketError)
 

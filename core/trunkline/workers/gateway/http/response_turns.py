@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.messages import DeletedResponse, MessageAccepted, SendMessage
 from trunkline.contracts.turns.feed_events import JournalTranslator
@@ -117,7 +118,7 @@ async def accept_response(
     message = replace(
         to_message(request, said), client_id=client_id(connection, dict(request.metadata or {}))
     )
-    await check_model(services_of(connection).blocks, message.block)
+    await check_model(connection, message.block)
     resolver = ConversationResolver(
         connection, message, named=named, previous=previous, retry_count=retry_count, adds_items=adds_items
     )
@@ -200,7 +201,7 @@ async def find_previous(
         return None
     if id in unstored:
         state = await services_of(connection).turns.find(unstored[id])
-        if state is not None:
+        if state is not None and await _may_read(connection, state):
             return state
     try:
         return await find_response(connection, id)
@@ -212,7 +213,7 @@ async def find_previous(
 
 async def find_response(connection: HTTPConnection, id: str) -> TurnState:
     """Return the turn of a stored response. Raises InvalidField with ``not_found`` for a response that does not exist,
-    was not stored, was deleted, or belongs to another identity."""
+    was not stored, was deleted, belongs to another identity, or is of a block that the sender may not read."""
     services = services_of(connection)
     turn = TURN_PREFIX + id.removeprefix(PREFIX) if id.startswith(PREFIX) else ""
     state = await services.turns.find(turn)
@@ -221,10 +222,17 @@ async def find_response(connection: HTTPConnection, id: str) -> TurnState:
         or isinstance(state.request.response, UnsetType)
         or not state.request.response.stored
         or state.request.actor != sender_of(connection).identity.id
+        or not await _may_read(connection, state)
         or await services.deleted_responses.get(turn) is not None
     ):
         raise InvalidField("response_id", "There is no response with this id.", ErrorCode.NOT_FOUND)
     return state
+
+
+async def _may_read(connection: HTTPConnection, state: TurnState) -> bool:
+    """Report whether the sender may still read the block of a turn."""
+    access, identity = services_of(connection).access, sender_of(connection).identity
+    return await access.may(identity, TokenScope.READ, state.request.block)
 
 
 async def delete_response(connection: HTTPConnection, id: str) -> None:

@@ -1,11 +1,12 @@
 """``/ws``: the handshake of a socket, and the tickets for clients that cannot send a header with it."""
 
-from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.http.app_state import app_state_of, sender_of
 from trunkline.workers.gateway.http.responses import error_response
+from trunkline.workers.gateway.http.scoped_route import ScopedWebSocketRoute
 from trunkline.workers.gateway.socket.connection import Connection
 from trunkline_bus import Refusal
 
@@ -26,4 +27,4 @@ async def open_socket(socket: WebSocket) -> None:
         await socket.send_denial_response(error_response(ErrorCode.RATE_LIMITED, PATH))
 
 
-ROUTES = (WebSocketRoute(PATH, open_socket),)
+ROUTES = (ScopedWebSocketRoute(PATH, open_socket, scope=TokenScope.READ),)

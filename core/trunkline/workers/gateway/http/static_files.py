@@ -13,10 +13,10 @@ from pathlib import Path
 import anyio
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from trunkline.contracts.gateway.access import StaticSite
 from trunkline.plugins.ownership import OwnedItem
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute
 
 log = logging.getLogger(__name__)
 
@@ -80,18 +80,20 @@ class StaticFile:
         return Response(content, headers={**headers, **packing}, media_type=MEDIA_TYPES[self.file.suffix])
 
 
-def site_routes(site: OwnedItem[StaticSite] | None, routes: Sequence[BaseRoute]) -> tuple[Route, ...]:
+def site_routes(
+    site: OwnedItem[StaticSite] | None, routes: Sequence[ScopedRoute | ScopedWebSocketRoute]
+) -> tuple[ScopedRoute, ...]:
     """Return a route for each file of the site; none without a site. A file in a folder of ``routes``, such as
     ``/api``, is not served, so that no file stands in for a route, of this version or the next."""
     if site is None:
         return ()
-    taken = {"x", *(_top(route.path) for route in routes if isinstance(route, Route | WebSocketRoute))}
+    taken = {"x", *(_top(route.path) for route in routes)}
     found = []
     for file in _files(site.item):
         if _top(file.path) in taken:
             log.error("%s: the file %s is not served: the path belongs to routes", site.owner, file.path)
         else:
-            found.append(Route(file.path, file.respond, methods=["GET"]))
+            found.append(ScopedRoute(file.path, file.respond, methods=["GET"], scope=None))
     if not any(route.path == "/" for route in found):
         log.error("%s: there is no page at /: %s has no %s", site.owner, site.item.folder, INDEX)
     return tuple(found)

@@ -4,9 +4,9 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.messages import CancelTurn, ForkTurn, MessageAccepted, SendMessage, TurnView
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.errors import ErrorCode
@@ -30,16 +30,19 @@ from trunkline.workers.gateway.http.schemas import (
     NewMessage,
     TurnDetail,
 )
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 
 async def get_turn(request: Request) -> Response:
     """``GET /api/turns/{id}``"""
-    return json_response(_turn(await services_of(request).messages.get_turn(request.path_params["id"])))
+    turn, messages = request.path_params["id"], services_of(request).messages
+    return json_response(_turn(await messages.get_turn(turn, sender_of(request))))
 
 
 async def get_events(request: Request) -> ASGIApp:
     """``GET /api/turns/{id}/events?from=``"""
-    found = (await services_of(request).messages.find(request.path_params["id"])).request
+    turn, messages = request.path_params["id"], services_of(request).messages
+    found = (await messages.find(turn, sender_of(request))).request
     accepted = MessageAccepted(
         block=found.block,
         conversation=found.conversation,
@@ -53,8 +56,9 @@ async def cancel(request: Request) -> Response:
     """``POST /api/turns/{id}/cancel``"""
     turn, parts = request.path_params["id"], app_state_of(request)
     command = await read_optional_json(request, CancelRequest)
-    await parts.services.messages.cancel(CancelTurn(turn=turn, mode=command.mode), sender_of(request))
-    return json_response(_turn(await parts.services.messages.get_turn(turn)), 202)
+    messages, sender = parts.services.messages, sender_of(request)
+    await messages.cancel(CancelTurn(turn=turn, mode=command.mode), sender)
+    return json_response(_turn(await messages.get_turn(turn, sender)), 202)
 
 
 async def steer(request: Request) -> Response:
@@ -110,16 +114,16 @@ async def decide(request: Request) -> Response:
         decided_headers = {"X-Decided": late.verdict, "X-Decided-By": quote(late.by)}
         why = conflict_reason(request, late)
         return error_response(ErrorCode.CONFLICT, request.url.path, headers=decided_headers, why=why)
-    return json_response(_turn(await parts.services.messages.get_turn(turn)), 202)
+    return json_response(_turn(await parts.services.messages.get_turn(turn, sender_of(request))), 202)
 
 
 ROUTES = (
-    Route("/api/turns/{id}", get_turn, methods=["GET"]),
-    Route("/api/turns/{id}/events", get_events, methods=["GET"]),
-    Route("/api/turns/{id}/cancel", cancel, methods=["POST"]),
-    Route("/api/turns/{id}/steer", steer, methods=["POST"]),
-    Route("/api/turns/{id}/fork", fork, methods=["POST"]),
-    Route("/api/turns/{id}/calls/{call}/decision", decide, methods=["POST"]),
+    ScopedRoute("/api/turns/{id}", get_turn, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/api/turns/{id}/events", get_events, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/api/turns/{id}/cancel", cancel, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/api/turns/{id}/steer", steer, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/api/turns/{id}/fork", fork, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/api/turns/{id}/calls/{call}/decision", decide, methods=["POST"], scope=TokenScope.APPROVE),
 )
 
 

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from trunkline.contracts.auth.scopes import TokenScope
-from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import refusal
@@ -43,11 +41,6 @@ class SocketRegistry:
             self.feeds = TurnFeeds(self.services.bus, self._poll_limiter, tasks)
             tasks.start_soon(self._close_all)
             yield
-
-    def may_read(self, identity: Identity, block: str) -> bool:
-        """Report whether an identity may see what happens in a block."""
-        mine = identity.type == "owner" and identity.may(TokenScope.READ)
-        return mine and (identity.blocks is None or block in identity.blocks)
 
     def count(self, identity: str) -> int:
         """Return the number of open sockets of an identity."""

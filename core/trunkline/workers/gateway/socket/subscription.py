@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.access import is_home_owner
 from trunkline.contracts.turns.feed_merge import parse_position
-from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.errors import InvalidField, refusal
+from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.socket.codec import encode_envelope, now
 from trunkline.workers.gateway.socket.envelopes import ResyncEnvelope, ResyncPayload, Subscribe
@@ -30,7 +30,7 @@ class SocketSubscription:
 
     async def prepare(self) -> None:
         """Check what the client wants to watch. Raises Refusal as the same request over HTTP would."""
-        wanted = self._wanted
+        wanted, services = self._wanted, self._registry.services
         named = [name for name in ("conversation", "turn", "block") if getattr(wanted, name) is not None]
         if len(named) > 1:
             raise InvalidField(("payload", named[1]), "Name one of conversation, turn and block.")
@@ -40,21 +40,21 @@ class SocketSubscription:
             except ValueError as error:
                 raise InvalidField(("payload", "after", turn), "It is the position of an event.") from error
         if wanted.turn is not None:
-            self._block = (await self._registry.services.messages.find(wanted.turn)).request.block
+            self._block = (await services.messages.find(wanted.turn, self._sender)).request.block
         elif wanted.conversation is not None:
-            self._block = await self._registry.services.conversations.block_of(wanted.conversation)
+            self._block = await services.conversations.require(
+                wanted.conversation, self._sender, TokenScope.READ
+            )
             if len(wanted.after) > 1:
                 raise InvalidField(("payload", "after"), "For a conversation, name one turn.")
         else:
             raise InvalidField(("payload", "turn"), "Name a turn or a conversation.")
-        if not self._registry.may_read(self._sender.identity, self._block):
-            raise refusal(ErrorCode.NOT_FOUND)
 
     async def run(self) -> None:
         """Send the events until all have been sent. Raises what the reader raises."""
         wanted = self._wanted
         if wanted.turn is not None:
-            state = await self._registry.services.messages.find(wanted.turn)
+            state = await self._registry.services.messages.find(wanted.turn, self._sender)
             await self._send_turn(TurnPlace(self._block, state.request.conversation, wanted.turn))
         elif wanted.conversation is not None:
             await self._send_conversation(wanted.conversation)

@@ -51,7 +51,8 @@ class TurnFeeds:
         self._bus = bus
         self._poll_limiter = poll_limiter
         self._tasks = tasks
-        self._feeds: dict[str, TurnFeed] = {}
+        # by the whole place: a client names the turn, and only its conversation was checked
+        self._feeds: dict[TurnPlace, TurnFeed] = {}
 
     async def watch(self, place: TurnPlace, after: str = "") -> AsyncGenerator[FeedEntry | None, None]:
         """Yield the events of a turn after a position, to its end, and None where the caller fell behind the log: the
@@ -83,9 +84,9 @@ class TurnFeeds:
 
     @contextmanager
     def _joined(self, place: TurnPlace) -> Iterator[TurnFeed]:
-        feed = self._feeds.get(place.turn)
+        feed = self._feeds.get(place)
         if feed is None:
-            feed = self._feeds[place.turn] = TurnFeed()
+            feed = self._feeds[place] = TurnFeed()
             self._tasks.start_soon(self._fill, feed, place)
         feed.readers += 1
         try:
@@ -93,7 +94,7 @@ class TurnFeeds:
         finally:
             feed.readers -= 1
             if not feed.readers:
-                del self._feeds[place.turn]
+                del self._feeds[place]
                 feed.scope.cancel()
 
     async def _fill(self, feed: TurnFeed, place: TurnPlace) -> None:

@@ -18,7 +18,7 @@ from trunkline.contracts.memory.subjects import MEMORY_LIST
 from trunkline.contracts.policies.messages import Policy
 from trunkline.errors import ToolError, ToolErrorKind
 from trunkline.policy.validation import find_mistake
-from trunkline.workers.tools.guard_cache import GuardCache
+from trunkline.runtime.guard_cache import GuardCache
 from trunkline_bus import Bus, RemoteFault
 
 log = logging.getLogger(__name__)

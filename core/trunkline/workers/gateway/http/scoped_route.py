@@ -1,0 +1,67 @@
+"""Routes that declare the scope that a request needs. A request whose token has less is refused before the handler.
+
+Every route of the gateway is one of these, so no handler can be reached without a declared scope. What a request may do
+in a block is decided by the services.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
+
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.gateway.access import Identity
+from trunkline.errors import ErrorCode
+from trunkline.runtime.http.auth_middleware import IDENTITY
+from trunkline.workers.gateway.http.responses import error_response
+
+
+class ScopedRoute(Route):
+    """A route for HTTP requests. ``scope`` None is a route that needs no credential."""
+
+    def __init__(
+        self,
+        path: str,
+        endpoint: Callable[[Any], Awaitable[Any]],
+        *,
+        methods: Sequence[str],
+        scope: TokenScope | None,
+    ) -> None:
+        super().__init__(path, endpoint, methods=list(methods))
+        self.scope = scope
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request to the handler, or refuse the request."""
+        refused = _refused(self.scope, scope)
+        if refused is None:
+            return await super().handle(scope, receive, send)
+        await error_response(refused, scope["path"])(scope, receive, send)
+
+
+class ScopedWebSocketRoute(WebSocketRoute):
+    """A route for the handshakes of WebSockets."""
+
+    def __init__(
+        self, path: str, endpoint: Callable[[WebSocket], Awaitable[None]], *, scope: TokenScope
+    ) -> None:
+        super().__init__(path, endpoint)
+        self.scope = scope
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the handshake to the handler, or refuse the handshake."""
+        refused = _refused(self.scope, scope)
+        if refused is None:
+            return await super().handle(scope, receive, send)
+        await error_response(refused, scope["path"])(scope, receive, send)
+
+
+def _refused(needed: TokenScope | None, scope: Scope) -> ErrorCode | None:
+    """Return why a request is refused; None if it is not."""
+    identity = cast("Identity | None", scope.get(IDENTITY))
+    if needed is None:
+        return None
+    if identity is None:
+        return ErrorCode.UNAUTHORIZED
+    return None if identity.may(needed) else ErrorCode.FORBIDDEN

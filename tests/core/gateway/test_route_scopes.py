@@ -1,0 +1,162 @@
+"""The scope of every route: nothing is reached without a credential, or with a token of a smaller scope."""
+
+from collections.abc import AsyncIterator, Iterator
+from re import sub
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+import trunkline
+from tests.other_users import HEADER, Visitors
+from trunkline.api.gateway import HttpRoute
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.gateway.subjects import GATEWAY_OPERATIONS
+from trunkline.contracts.turns.subjects import INBOX
+from trunkline.workers.gateway.http.app import own_routes
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute
+
+from .conftest import Environment, started_environment
+
+pytestmark = pytest.mark.anyio
+
+OPEN = {"/healthz", "/readyz"}
+"""The paths of the gateway's own routes that need no credential."""
+
+HOLDERS = tuple(Identity(id=f"{scope}-token", type="owner", scope=scope) for scope in TokenScope)
+"""The owner with a token of each scope, so that nothing but the scope decides."""
+
+
+class Routes:
+    """A plugin with routes of three kinds."""
+
+    @trunkline.hookimpl
+    def trunkline_http_routes(self) -> list[object]:
+        return [
+            HttpRoute("/default", ("GET",), said),
+            HttpRoute("/chat", ("GET",), said, scope=TokenScope.CHAT),
+            HttpRoute("/open", ("GET",), said, public=True),
+        ]
+
+
+async def said(request: object) -> object:
+    from starlette.responses import PlainTextResponse
+
+    return PlainTextResponse("said")
+
+
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[Environment]:
+    async with started_environment(Visitors(*HOLDERS), Routes()) as env:
+        yield env
+
+
+@pytest.fixture
+async def client(env: Environment) -> AsyncIterator[httpx.AsyncClient]:
+    """A client without a credential."""
+    async with httpx.AsyncClient(base_url=env.url, timeout=60) as http:
+        yield http
+
+
+def calls() -> Iterator[tuple[str, str, TokenScope | None]]:
+    """Every method and path of the gateway's route table, with the declared scope."""
+    for route in own_routes():
+        if isinstance(route, ScopedRoute):
+            for method in sorted(route.methods or ()):
+                yield method, sub(r"\{[^}]+\}", "unknown", route.path), route.scope
+
+
+def below(scope: TokenScope) -> dict[str, str]:
+    """The header of the largest scope that is smaller."""
+    order = tuple(TokenScope)
+    return {HEADER: f"{order[order.index(scope) - 1]}-token"}
+
+
+async def state_of(env: Environment) -> object:
+    """What a request might have changed."""
+    last = await env.bus.last(INBOX)
+    return last and last.seq, [block.name for block in await env.terminal.blocks()]
+
+
+async def test_no_route_is_reached_without_a_credential(env: Environment, client: httpx.AsyncClient) -> None:
+    """PA-T8: every method of every route is 401 with a code and a correlation id, but for the health checks."""
+    before = await state_of(env)
+    assert {path for _, path, scope in calls() if scope is None} == OPEN
+    for method, path, scope in calls():
+        response = await client.request(method, path, json={} if method in ("POST", "PATCH", "PUT") else None)
+        assert (response.status_code == 401) is (scope is not None), (method, path)
+        assert response.headers["x-correlation-id"]
+        if scope is not None and method != "HEAD":
+            body = response.json()
+            code = body["error"]["code"] if path.startswith("/v1/") else body["code"]
+            assert code == ("invalid_api_key" if path.startswith("/v1/") else "unauthorized"), (method, path)
+    assert await state_of(env) == before
+
+
+async def test_no_route_is_reached_with_a_smaller_scope(env: Environment, client: httpx.AsyncClient) -> None:
+    """Each is 403 with a token of the scope below, whose holder is the owner; and nothing is changed."""
+    before = await state_of(env)
+    seen = set()
+    for method, path, scope in calls():
+        if scope in (None, TokenScope.READ):
+            continue
+        seen.add(scope)
+        response = await client.request(method, path, json={}, headers=below(scope))
+        assert response.status_code == 403, (method, path, response.text)
+        if method != "HEAD":
+            body = response.json()
+            code = body["error"]["code"] if path.startswith("/v1/") else body["code"]
+            assert code == "forbidden", (method, path)
+    assert seen == set(TokenScope) - {TokenScope.READ}
+    assert await state_of(env) == before
+
+
+async def test_every_route_is_reached_with_its_scope(env: Environment, client: httpx.AsyncClient) -> None:
+    """With a token of the declared scope the handler answers, so no route asks for more than it declares."""
+    for method, path, scope in calls():
+        if scope is not None:
+            response = await client.request(method, path, headers={HEADER: f"{scope}-token"})
+            assert response.status_code not in (401, 403), (method, path, response.text)
+
+
+async def test_routes_of_plugins_are_for_the_owner_unless_they_say_less(
+    env: Environment, client: httpx.AsyncClient
+) -> None:
+    """A plugin's route may show anything, so its default is the largest scope."""
+    plugins = env.platform.instance.workers["gateway"].context.plugins
+    owner = next(one.owner for one in plugins.http_routes() if one.item.path == "/default")
+
+    async def status(path: str, scope: str) -> int:
+        return (await client.get(f"/x/{owner}{path}", headers={HEADER: f"{scope}-token"})).status_code
+
+    assert [await status("/default", scope) for scope in ("read", "operate", "owner")] == [403, 403, 200]
+    assert [await status("/chat", scope) for scope in ("read", "chat", "owner")] == [403, 200, 200]
+    assert (await client.get(f"/x/{owner}/open")).status_code == 200
+    assert (await client.get(f"/x/{owner}/chat")).status_code == 401
+
+
+async def test_a_web_socket_needs_its_scope(env: Environment) -> None:
+    """The handshake is refused, so nothing can be sent."""
+    sockets = [route for route in own_routes() if isinstance(route, ScopedWebSocketRoute)]
+    assert sockets
+    for route in sockets:
+        url = env.url.replace("http", "ws", 1) + route.path.replace("{path:path}", "unknown")
+        attempts = [(401, {}), *([] if route.scope is TokenScope.READ else [(403, below(route.scope))])]
+        for status, headers in attempts:
+            with pytest.raises(InvalidStatus) as refused:
+                async with connect(url, additional_headers=headers):
+                    pass
+            assert refused.value.response.status_code == status, url
+
+
+def test_every_operation_of_the_gateway_has_a_scope() -> None:
+    """What changes something needs more than reading, and only the owner deletes and revokes."""
+    scopes = {operation.name: operation.scope for operation in GATEWAY_OPERATIONS}
+    assert scopes["gateway.send"] is TokenScope.CHAT and scopes["gateway.decide"] is TokenScope.APPROVE
+    assert {name for name, scope in scopes.items() if scope is TokenScope.OWNER} == {
+        "gateway.approvals.forget",
+        "gateway.blocks.delete",
+    }
+    assert not {one.name for one in GATEWAY_OPERATIONS if one.root and one.scope is TokenScope.READ}
