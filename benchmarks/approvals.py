@@ -131,6 +131,7 @@ async def measure_one_turn(calls: int) -> list[float]:
         "permissions.approvals": "some",
         "approvals.deadline": 3_600.0,
         "monitor.max_tool_calls": calls,
+        "bus.sync_interval": "always",
     }
     clock: list[float] = []
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:

@@ -69,7 +69,11 @@ async def measure(calls: Sequence[int], steps: int) -> dict[str, Any]:
     """Seconds of wall clock and processor."""
     plugin, config = (
         ToolCallPlugin(),
-        {"runtime.provider_adapter": "scripted", "monitor.max_tool_calls": max(calls)},
+        {
+            "runtime.provider_adapter": "scripted",
+            "monitor.max_tool_calls": max(calls),
+            "bus.sync_interval": "always",
+        },
     )
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
         async with platform(Path(folder), plugins=[plugin], config=config, timeout=600.0) as running:

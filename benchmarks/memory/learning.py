@@ -38,7 +38,7 @@ class ScriptedPlugin:
 
 async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """The lookup of one turn with full shelves; then turns with learning off and on."""
-    config = {"runtime.provider_adapter": "scripted"}
+    config = {"runtime.provider_adapter": "scripted", "bus.sync_interval": "always"}
     async with platform(bench.folder / "home", plugins=[ScriptedPlugin()], config=config) as running:
         yield await _turns(running, bench.sized(TURNS, least=3))
         strategies, episodes = bench.sized(STRATEGIES, least=10), bench.sized(EPISODES, least=10)

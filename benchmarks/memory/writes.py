@@ -28,7 +28,8 @@ async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
 
         async for row in _writes("store", write, bench):
             yield row
-    async with platform(bench.folder / "home", workers=("memory",)) as running:
+    config = {"bus.sync_interval": "always"}
+    async with platform(bench.folder / "home", config=config, workers=("memory",)) as running:
 
         async def call(path: str, actor: str) -> object:
             return await running.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=NOTE, actor=actor))

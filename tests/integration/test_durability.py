@@ -16,6 +16,7 @@ import anyio
 import pytest
 
 from tests.support.processes import ProcessPlatform, process_platform
+from trunkline.config import load_config
 from trunkline.contracts.turns.feed_messages import TextReset, TurnEnded
 from trunkline.runtime.supervisor import BootError
 from trunkline.testing.platform import Platform, TurnAnswer, clean_environ, platform
@@ -78,7 +79,8 @@ async def test_the_sync_interval_reaches_the_server(
     tmp_path: Path, sync: Any, always: bool, seconds: Any
 ) -> None:
     """The server reports ``bus.sync_interval`` as its own setting; the default is ``always``."""
-    async with platform(tmp_path, config={} if always else {"bus.sync_interval": sync}, workers=()):
+    assert load_config(tmp_path, environ={}).settings.bus.sync_interval == "always"
+    async with platform(tmp_path, config={"bus.sync_interval": sync}, workers=()):
         pass
     said = server_configuration(tmp_path / "bus")
     assert bool(said.get("sync_always")) is always

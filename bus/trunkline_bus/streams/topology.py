@@ -1,8 +1,10 @@
 """Create and update what a ``Topology`` describes on the server. Any number of workers may do so at the same time."""
 
-from collections.abc import Collection, Mapping
-from typing import Any, Literal, Protocol
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, Protocol, TypeVar
 
+import anyio
 import msgspec
 
 from trunkline_bus.connection.nats_connection import NatsConnection
@@ -10,6 +12,11 @@ from trunkline_bus.errors import StreamError, TopologyConflict
 from trunkline_bus.streams.jetstream_protocol import CONSUMER_NOT_FOUND, STREAM_NOT_FOUND, error_of
 from trunkline_bus.streams.retry import request_with_retry
 from trunkline_bus.streams.specs import ConsumerSpec, StreamSpec, Topology
+
+_S = TypeVar("_S")
+
+_PARALLEL = 4
+"""A slow disk must not let a request wait for so many others that it times out."""
 
 _EXISTS = {10058, 10065, 10013, 10148}  # another client created it in between
 
@@ -39,9 +46,36 @@ async def apply(bus: _OnLink, topology: Topology, *, remake: Collection[str] = (
     streams = [*topology.streams]
     streams += [bucket.stream() for bucket in topology.buckets]
     streams += [bucket.stream() for bucket in topology.objects]
-    changes = [await (_recreated if spec.name in remake else apply_spec)(link, spec) for spec in streams]
-    changes += [await apply_spec(link, spec) for spec in topology.consumers]
+
+    async def apply_stream(spec: StreamSpec) -> TopologyChange | None:
+        return await (_recreated if spec.name in remake else apply_spec)(link, spec)
+
+    changes = await _in_parallel(apply_stream, streams)
+    changes += await _in_parallel(partial(apply_spec, link), topology.consumers)
     return [change for change in changes if change is not None]
+
+
+async def _in_parallel(
+    apply_one: Callable[[_S], Awaitable[TopologyChange | None]], specs: Sequence[_S]
+) -> list[TopologyChange | None]:
+    """Apply a few at a time, since most of the time is the server's. Return the results in order. After an error the
+    others are cancelled; the next ``apply`` continues.
+    """
+    changes: list[TopologyChange | None] = [None] * len(specs)
+    limit = anyio.CapacityLimiter(_PARALLEL)
+
+    async def run(index: int, spec: _S) -> None:
+        async with limit:
+            changes[index] = await apply_one(spec)
+
+    try:
+        async with anyio.create_task_group() as group:
+            for index, spec in enumerate(specs):
+                group.start_soon(run, index, spec)
+    except BaseExceptionGroup as failure:
+        first = failure.exceptions[0]
+        raise first from first.__cause__
+    return changes
 
 
 async def _recreated(link: NatsConnection, spec: StreamSpec) -> TopologyChange | None:

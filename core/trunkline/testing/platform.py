@@ -46,6 +46,12 @@ A test of approvals sets ``config={"permissions.approvals": "some"}``, or writes
 """
 
 
+UNSYNCED: Mapping[str, Any] = {"bus.sync_interval": 60.0}
+"""What ``platform()`` also changes: the server does not wait for the disk with every message. Messages survive the kill
+of any process nevertheless, and no test cuts the power.
+"""
+
+
 UNASKED: Mapping[str, str] = {"TRUNKLINE_PERMISSIONS__APPROVALS": "none"}
 """The same for a separate process, as an environment variable: its agents' calls run without approval."""
 
@@ -158,7 +164,7 @@ async def platform(
     Args:
         home: the home folder; by default a temporary folder that is removed at the end.
         plugins: plugin objects besides the installed plugins.
-        config: settings by dotted key, in addition to ``DEFAULTS``.
+        config: settings by dotted key, in addition to ``DEFAULTS`` and ``UNSYNCED``.
         environ: the environment that the configuration is read from; by default this process's, without variables of
             Trunkline and of model providers.
         workers: the kinds of workers to run. The block ``main`` exists even without a gateway.
@@ -169,7 +175,7 @@ async def platform(
             home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trunkline-")))
         settings = load_config(
             home,
-            flags={**DEFAULTS, **(config or {})},
+            flags={**DEFAULTS, **UNSYNCED, **(config or {})},
             environ=clean_environ() if environ is None else environ,
         )
         make_block(Home.of(settings).memory, workers)
