@@ -264,7 +264,7 @@ def main() -> None:
     if given.quick:
         given.rounds, given.seconds, given.writes, given.knob = 1, 0.1, 8, given.knob or "bus.sync_interval"
     with provider_process() as provider:
-        ours = {"client": os.getpid(), "model": machine.children()[0]}
+        ours = {"client": os.getpid(), "model": machine.children()[-1]}
         writes, costs = anyio.run(_all, provider, ours, given, backend_options={"use_uvloop": True})
     progress("")
     print(json.dumps(data(writes, costs)) if given.json else report(writes, costs))

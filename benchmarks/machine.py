@@ -24,8 +24,8 @@ def describe_machine() -> str:
 
 
 def children() -> list[int]:
-    """The processes that this one has started, the first one first."""
-    return [child.pid for child in psutil.Process().children()]
+    """The processes that this one has started, the last one last."""
+    return [child.pid for child in sorted(psutil.Process().children(), key=psutil.Process.create_time)]
 
 
 def resident_mib(pid: int) -> float:

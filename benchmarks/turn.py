@@ -86,7 +86,7 @@ def main() -> None:
     """Measure and print; what is printed is Markdown, to be pasted into docs/explanation/performance.md."""
     given = _arguments()
     with provider_process() as provider:
-        ours = {"client": os.getpid(), "model": machine.children()[0]}
+        ours = {"client": os.getpid(), "model": machine.children()[-1]}
         loop = {"use_uvloop": True}
         if given.turns is not None:
             grown = anyio.run(memory_growth.measure, provider, given.turns, ours, backend_options=loop)

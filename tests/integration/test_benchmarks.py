@@ -1,33 +1,45 @@
 """The measuring commands in short form: each runs, and prints every figure that the long form prints.
 
-Nothing is said here about how good the figures are: speed is measured, not tested.
+Nothing is said here about how good the figures are: speed is measured, not tested. Most commands run in this process,
+whose workers are forked (``tests.support.fork_server``); one that changes its environment is a process of its own.
 """
 
+import importlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 THROUGH = {"one process", "process per worker"}
 
 
-def printed(*command: str) -> str:
-    """Return the output of ``python -m benchmarks.X``."""
-    ran = subprocess.run(
-        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
+Printed = Callable[..., str]
 
 
-def figures(*command: str) -> Any:
-    found: Any = json.loads(printed(*command, "--json"))
-    return found
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Printed:
+    """Run the command of a module with these arguments, and return what it prints."""
+
+    def run(module: str, *arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", [module, *arguments])
+        assert not importlib.import_module(module).main()
+        return capsys.readouterr().out
+
+    return run
 
 
-def test_a_turn_is_measured_in_every_way() -> None:
+@pytest.fixture
+def figures(printed: Printed) -> Callable[..., Any]:
+    """The same, and return the figures that the command prints as JSON."""
+    return lambda *command: json.loads(printed(*command, "--json"))
+
+
+def test_a_turn_is_measured_in_every_way(figures: Callable[..., Any]) -> None:
     """Both loads, every number of clients, all ways: latency, saturation, CPU and memory of each process, and the
     journal's cost."""
     run = figures("benchmarks.turn", "--quick")
@@ -46,7 +58,7 @@ def test_a_turn_is_measured_in_every_way() -> None:
     assert run["journal"]["records"] >= run["journal"]["before"] >= 1 and run["journal"]["waited"] > 0
 
 
-def test_the_tokens_of_many_tools_are_counted() -> None:
+def test_the_tokens_of_many_tools_are_counted(figures: Callable[..., Any]) -> None:
     """All shown and found, by turn, and how well tools are found."""
     found = figures("benchmarks.discovery", "--tools", "5", "60", "--turns", "3")
     assert set(found["figures"]) == {f"{n}, {way}" for n in (5, 60) for way in ("all sent", "discovery")}
@@ -57,7 +69,7 @@ def test_the_tokens_of_many_tools_are_counted() -> None:
     assert sum(0 < place <= 20 for place in found["places"]) > 0.9 * len(found["places"])
 
 
-def test_the_tokens_of_a_long_conversation_are_counted() -> None:
+def test_the_tokens_of_a_long_conversation_are_counted(figures: Callable[..., Any]) -> None:
     """As shipped, with whole results and in a naive loop, which bills more; every fact is answered in each way."""
     found = figures("benchmarks.compaction", "--turns", "60")
     assert set(found) == {"as shipped", "whole results", "naive loop", "ratios"}
@@ -68,7 +80,7 @@ def test_the_tokens_of_a_long_conversation_are_counted() -> None:
     assert found["as shipped"]["too_long_from"] is None
 
 
-def test_memory_is_watched_over_many_turns() -> None:
+def test_memory_is_watched_over_many_turns(printed: Printed) -> None:
     """The size of each process at each tenth, and a verdict for each over the second half."""
     lines = printed("benchmarks.turn", "--turns", "40").splitlines()
     assert [line.split("|")[1].strip() for line in lines if line.startswith("| ")] == [
@@ -78,7 +90,7 @@ def test_memory_is_watched_over_many_turns() -> None:
     assert len(verdicts) == 5 and all(one == "flat" or one.startswith("+") for one in verdicts)
 
 
-def test_the_cost_of_durability_is_measured() -> None:
+def test_the_cost_of_durability_is_measured(figures: Callable[..., Any]) -> None:
     """Writes synced and not, in file and memory, on one server and three; and turns with a knob beside its default."""
     run = figures("benchmarks.durability", "--quick", "--knob", "bus.feed_storage")
     assert len(run["writes"]) == 8 and all(0 < write["p50"] <= write["p99"] for write in run["writes"])
@@ -89,27 +101,27 @@ def test_the_cost_of_durability_is_measured() -> None:
     assert run["turns"][0]["rate_ratio"] > 0 and run["turns"][0]["cpu_ratio"] > 0
 
 
-def test_a_click_is_measured() -> None:
+def test_a_click_is_measured(figures: Callable[..., Any]) -> None:
     """From the decision to the resumed turn and to the call's result, with others waiting."""
     run = figures("benchmarks.approvals", "--pending", "3", "--clicks", "2")
     assert {name: len(seconds) for name, seconds in run.items()} == {"list": 2, "resumed": 2, "ran": 2}
     assert all(0 < resumed <= ran for resumed, ran in zip(run["resumed"], run["ran"], strict=True))
 
 
-def test_many_decisions_in_one_turn_are_measured() -> None:
+def test_many_decisions_in_one_turn_are_measured(figures: Callable[..., Any]) -> None:
     """The cost of an approval is measured in each quarter of the turn."""
     quarters = figures("benchmarks.approvals", "--calls", "5")
     assert len(quarters) == 4 and all(cost > 0 for cost in quarters)
 
 
-def test_a_flood_is_measured_with_other_traffic() -> None:
+def test_a_flood_is_measured_with_other_traffic(figures: Callable[..., Any]) -> None:
     """The results, the duration, and the delay of other messages are measured."""
     (found,) = figures("benchmarks.floods", "queued", "--share", "0.003")
     assert "accepted" in found["outcome"]
     assert found["ready"] in (200, 503) and found["seconds"] > 0 and found["others"] > 0
 
 
-def test_many_calls_and_many_steps_are_measured() -> None:
+def test_many_calls_and_many_steps_are_measured(figures: Callable[..., Any]) -> None:
     """The cost of a call for each number of calls in an answer, and of a step in each quarter of a turn."""
     found = figures("benchmarks.calls", "--calls", "5", "20", "--steps", "8")
     assert [one["calls"] for one in found["calls"]] == [5, 20]
@@ -117,7 +129,7 @@ def test_many_calls_and_many_steps_are_measured() -> None:
     assert len(found["steps"]) == 4 and all(cost > 0 for cost in found["steps"])
 
 
-def test_every_request_that_leaves_is_checked() -> None:
+def test_every_request_that_leaves_is_checked(figures: Callable[..., Any]) -> None:
     """Each scenario over both protocols: requests left, and the vendor would have refused none."""
     rows = figures("benchmarks.transcripts")
     assert {row["protocol"] for row in rows} == {"chat", "responses"} and len(rows) == 16
@@ -126,7 +138,10 @@ def test_every_request_that_leaves_is_checked() -> None:
 
 def test_what_adapters_add_is_measured() -> None:
     """The processor time of each token, with the SDK and with the adapter, for every vendor; what the import weighs."""
-    run = figures("benchmarks.adapters", "--quick")
+    command = [sys.executable, "-m", "benchmarks.adapters", "--quick", "--json"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert ran.returncode == 0, ran.stderr
+    run = json.loads(ran.stdout)
     vendors = {"OpenAI, Responses", "OpenAI, Chat Completions", "Anthropic", "Gemini", "Ollama", "Bedrock"}
     assert {row["vendor"] for row in run["tokens"]} == vendors
     assert all(row["sdk"] > 0 and row["adapter"] > 0 and row["ratio"] > 0 for row in run["tokens"])
