@@ -311,7 +311,7 @@ class FailingEmbedder(TinyEmbedder):
         return await super().embed(texts)
 
 
-async def test_vectors_are_bought_once_although_the_embedder_fails_after_them(tmp_path: Path) -> None:
+async def test_vectors_are_bought_once(tmp_path: Path) -> None:
     """The length of vectors is asked for after the first batch. If that fails, as when a budget is used up by then,
     the batch is kept and not embedded again."""
     embedder = FailingEmbedder(word=3)

@@ -23,6 +23,7 @@ from trunkline.api.model import (
     ReasoningDone,
     ResponseFormat,
     Text,
+    ToolChoice,
 )
 from trunkline.api.tool import ToolSchema
 from trunkline_redaction.key_source import KeySource
@@ -405,3 +406,60 @@ def test_patterns_that_cannot_work_are_refused(patterns: dict[str, str], reason:
     """At the start, with the setting's name; a pattern with backtracking cannot stop a worker, because RE2 has none."""
     with pytest.raises(ConfigError, match=reason):
         RedactionSettings(patterns=patterns)
+
+
+@pytest.mark.parametrize("secret", [KEY, CUSTOMER])
+@pytest.mark.parametrize("between", [False, True], ids=["next", "with an answer between"])
+async def test_a_secret_that_is_cut_between_messages_does_not_leave(secret: str, between: bool) -> None:
+    """Wherever it is cut, neither part leaves, and both come back in the answer. A few characters after a part that is
+    a key by itself are left: they may be a word."""
+    for at in range(1, len(secret)):
+        first, second = secret[:at], secret[at:]
+        answer = (Message(id="a", role="assistant", content="Go on."),) if between else ()
+        request = request_of(user(f"It is {first}"), *answer, user(f"{second} is the rest"))
+        redacted, placeholders = RequestRedactor(SETTINGS, b"k").redact(request)
+        sent = "".join(message.content for message in redacted.messages if message.role == "user")
+        assert f"It is {first}" not in sent, at
+        assert f"{second} is the rest" not in sent or (secret is KEY and len(second) < 8), at
+        assert [placeholders.restore(one.content) for one in redacted.messages] == [
+            one.content for one in request.messages
+        ]
+
+
+async def test_a_copy_that_is_cut_is_recognized_by_the_whole() -> None:
+    """A passage ends or begins within a secret that stands elsewhere."""
+    request = request_of(
+        user("The password: hunter-Two-9917 holds."),
+        user("A long passage that ends with hunter-Two-9"),
+        user("er-Two-9917 is how this one begins"),
+    )
+    redacted, _ = RequestRedactor(SETTINGS, b"k").redact(request)
+    assert not any("Two" in message.content for message in redacted.messages)
+
+
+async def test_words_after_a_secret_stay() -> None:
+    """The first word of a message is no part of the secret with which the message before it ends."""
+    request = request_of(user(f"The key is {KEY}"), user("Yes."), user("my password:"), user("Hello there"))
+    redacted, _ = RequestRedactor(SETTINGS, b"k").redact(request)
+    assert [message.content for message in redacted.messages][1:] == ["Yes.", "my password:", "Hello there"]
+
+
+async def test_names_of_tools_and_ids_of_calls_are_redacted() -> None:
+    """The vendor reads the same name everywhere, and the call that it makes has the real one."""
+    call = ToolCall(id=f"call-{CUSTOMER}", name=f"ask_{CUSTOMER}", arguments={})
+    request = request_of(
+        Message(id="a", role="assistant", content="", tool_calls=(call,)),
+        Message(id="r", role="tool", tool_call_id=call.id, name=call.name, content="ok"),
+        tools=(ToolSchema(name=call.name, description="", parameters={}),),
+        tool_choice=ToolChoice(mode="required", tools=(call.name,)),
+    )
+    redacted, _ = RequestRedactor(SETTINGS, KeySource().key).redact(request)
+    (made,), result = redacted.messages[0].tool_calls, redacted.messages[1]
+    assert CUSTOMER not in repr(redacted)
+    assert made.name == result.name == redacted.tools[0].name == redacted.tool_choice.tools[0]
+    assert made.id == result.tool_call_id
+    keys = KeySource()
+    named, _ = RequestRedactor(SETTINGS, keys.key).redact(request)
+    vendor = Vendor((Call(ToolCall(id="c2", name=named.tools[0].name, arguments={})), Finish()))
+    (answered, *_) = await exchange(request, vendor, keys=keys)
+    assert isinstance(answered, Call) and answered.call.name == call.name

@@ -52,7 +52,9 @@ class RestoredAnswer:
                 return event
 
     def _call(self, call: ToolCall) -> ToolCall:
-        return replace(call, arguments=self._placeholders.restore_all(call.arguments))
+        restore = self._placeholders.restore
+        arguments = self._placeholders.restore_all(call.arguments)
+        return replace(call, id=restore(call.id), name=restore(call.name), arguments=arguments)
 
 
 def _some(kind: type[Text] | type[Reasoning], text: str) -> Iterator[ModelEvent]:

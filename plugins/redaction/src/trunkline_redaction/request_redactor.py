@@ -15,6 +15,7 @@ from trunkline.api.model import ModelRequest, ReasoningBlock
 from trunkline.api.text import Redactor
 from trunkline_redaction.placeholders import Placeholders
 from trunkline_redaction.settings import SECRET, RedactionSettings
+from trunkline_redaction.split_secrets import SplitSecrets
 
 if TYPE_CHECKING:
     import re2
@@ -111,6 +112,9 @@ class RequestRedactor:
             found.update(self._scan(text)[1])
         for call in (call for message in request.messages for call in message.tool_calls):
             self._scan_arguments(call.arguments, found)
+        parts = SplitSecrets()
+        parts.find_between(request.messages, self._scan)
+        parts.add_values(value for _, value in found.items())
         for placeholder, value in found.items():
             for spelling in _spellings(value):
                 found.add_spelling(placeholder, spelling)
@@ -120,12 +124,21 @@ class RequestRedactor:
             return everywhere.sub(lambda one: found.placeholder_of(one[0]) or one[0], self._scan(text)[0])
 
         def clean(text: str) -> str:
-            return found.placeholder_of(text) or clean_part(text)
+            return found.placeholder_of(text) or clean_part(
+                parts.replace(text, partial(found.replace, SECRET))
+            )
 
         def clean_schema(text: str) -> str:
             return text if text in FIXED_WORDS else clean_part(text)
 
-        return _cleaned(request, clean, clean_schema), found
+        def clean_name(
+            text: str,
+        ) -> str:  # no value beside a name elsewhere: that would rename tools at random
+            name, pairs = self._scan(text)
+            found.update(pairs)
+            return name
+
+        return _cleaned(request, clean, clean_schema, clean_name), found
 
     def _placeholders(self) -> Placeholders:
         return Placeholders(self._key, (SECRET, *(label for label, _ in self._patterns)))
@@ -208,14 +221,18 @@ def _unescaped(escapes: re.Match[str]) -> str:
     return text if all("\x80" <= one < "\ud800" or one > "\udfff" for one in text) else escapes[0]
 
 
-def _cleaned(request: ModelRequest, clean: Clean, clean_schema: Clean) -> ModelRequest:
-    format = request.response_format
+def _cleaned(request: ModelRequest, clean: Clean, clean_schema: Clean, clean_name: Clean) -> ModelRequest:
+    format, choice = request.response_format, request.tool_choice
     return replace(
         request,
-        messages=tuple(_cleaned_message(message, clean) for message in request.messages),
+        messages=tuple(_cleaned_message(message, clean, clean_name) for message in request.messages),
+        tool_choice=replace(choice, tools=tuple(map(clean_name, choice.tools))),
         tools=tuple(
             replace(
-                tool, description=clean(tool.description), parameters=_mapped(tool.parameters, clean_schema)
+                tool,
+                name=clean_name(tool.name),
+                description=clean(tool.description),
+                parameters=_mapped(tool.parameters, clean_schema),
             )
             for tool in request.tools
         ),
@@ -228,12 +245,23 @@ def _cleaned(request: ModelRequest, clean: Clean, clean_schema: Clean) -> ModelR
     )
 
 
-def _cleaned_message(message: Message, clean: Clean) -> Message:
-    calls = tuple(replace(call, arguments=_mapped(call.arguments, clean)) for call in message.tool_calls)
+def _cleaned_message(message: Message, clean: Clean, clean_name: Clean) -> Message:
+    calls = tuple(
+        replace(
+            call, id=clean_name(call.id), name=clean_name(call.name), arguments=_mapped(call.arguments, clean)
+        )
+        for call in message.tool_calls
+    )
     reasoning = tuple(block for block in message.reasoning if _is_clean(block, clean))
     documents = tuple(replace(document, name=clean(document.name)) for document in message.documents)
     return replace(
-        message, content=clean(message.content), tool_calls=calls, reasoning=reasoning, documents=documents
+        message,
+        content=clean(message.content),
+        tool_calls=calls,
+        tool_call_id=message.tool_call_id and clean_name(message.tool_call_id),
+        name=message.name and clean_name(message.name),
+        reasoning=reasoning,
+        documents=documents,
     )
 
 

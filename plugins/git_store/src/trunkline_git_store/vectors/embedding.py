@@ -20,27 +20,27 @@ async def probe_dimensions(embedder: Embedder) -> int:
     return len(vector)
 
 
-async def embed_each(embedder: Embedder, texts: Sequence[str], found: dict[str, Vector | None]) -> None:
+async def embed_each(embedder: Embedder, texts: Sequence[str], vectors: dict[str, Vector | None]) -> None:
     """Find a vector for each text; None for a text that the embedder refuses by itself, twice.
 
     When some fail together, the halves are asked for on their own, as long as the embedder answers at all. What was
-    found before a failure is in ``found``, because a vendor bills it only once.
+    found before a failure is in ``vectors``, because a vendor bills it only once.
 
     Raises:
         Exception: the embedder does not answer.
     """
     try:
-        found.update(zip(texts, await _embed(embedder, texts), strict=True))
+        vectors.update(zip(texts, await _embed(embedder, texts), strict=True))
         return
     except Exception:
         if len(await embedder.embed([PROBE])) != 1:
             raise
     if len(texts) == 1:
-        found[texts[0]] = await _embed_again(embedder, texts[0])
+        vectors[texts[0]] = await _embed_again(embedder, texts[0])
         return
     middle = len(texts) // 2
-    await embed_each(embedder, texts[:middle], found)
-    await embed_each(embedder, texts[middle:], found)
+    await embed_each(embedder, texts[:middle], vectors)
+    await embed_each(embedder, texts[middle:], vectors)
 
 
 async def _embed(embedder: Embedder, texts: Sequence[str]) -> Sequence[Vector]:
