@@ -9,13 +9,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 import trunkline
 from trunkline.api.model import Finish, ModelEvent, ModelRequest, Text
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_web_app.plugin import FOLDER
+
+expect.set_options(timeout=30_000)  # a busy machine is no failure
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 

@@ -9,7 +9,7 @@ export function Navigation({ page, onSignOut }: { page: Page; onSignOut: () => P
   const { t } = useLanguage();
   return (
     <header className="navigation">
-      <a className="brand" href={addressOf("chat")}>
+      <a className="brand" href={addressOf("chat")} aria-label={t("app.name")}>
         <img src="/icon.svg" alt="" width="24" height="24" />
         <span>{t("app.name")}</span>
       </a>

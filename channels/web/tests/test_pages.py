@@ -1,0 +1,132 @@
+"""The other pages, and every page by the rules of accessibility, on a phone and in the dark."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from trunkline.testing.platform import Platform
+
+from .conftest import Visit, visit
+from .test_chat import send, send_raw
+
+pytestmark = pytest.mark.anyio
+
+AXE = Path(sys.prefix, "web-app/node_modules/axe-core/axe.min.js")
+
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True}
+DARK: dict[str, Any] = {"viewport": {"width": 1200, "height": 800}, "color_scheme": "dark"}
+
+ANSWER = """raw:A [link](https://example.com), `code`, and
+
+```python
+x = 1  # one
+```
+
+> quoted
+
+| a |
+|---|
+| b |"""
+
+SCROLLERS = "html, main, .conversation, .turns"
+"""The elements that must not be wider than what shows them."""
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script of axe-core. It is evaluated, not added as an element, which the page's policy forbids."""
+    if not AXE.is_file():
+        pytest.skip("axe-core is not there (scripts/setup test fetches it)")
+    return AXE.read_text()
+
+
+async def check_page(page: Page, axe: str) -> None:
+    """axe finds nothing, and nothing is wider than the window."""
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(axe)
+    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    assert [f"{one['id']}: {[node['html'] for node in one['nodes']]}" for one in found["violations"]] == []
+    wide = (
+        f"[...document.querySelectorAll('{SCROLLERS}')].filter((e) => e.scrollWidth > e.clientWidth).length"
+    )
+    assert await page.evaluate(wide) == 0
+
+
+@pytest.mark.parametrize("options", [PHONE, DARK], ids=["phone", "dark"])
+async def test_every_page_is_accessible(
+    browser: Browser, running: Platform, axe: str, options: dict[str, Any]
+) -> None:
+    """axe finds nothing on any page, with an answer, an open call and settings on it, and nothing is too wide."""
+    async with visit(browser, running.url, running.token, **options) as found:
+        page = await found.open()
+        await send_raw(page, ANSWER)
+        await expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+        await send_raw(page, 'call:write_file {"path": "axe.md", "content": "one"}')
+        await expect(page.get_by_role("button", name="Allow")).to_be_visible()
+        await check_page(page, axe)
+        await page.get_by_role("link", name="Approvals").click()
+        await expect(page.get_by_role("button", name="Allow").first).to_be_visible()
+        await check_page(page, axe)
+        await page.get_by_role("link", name="Blocks").click()
+        await page.get_by_role("button", name="Settings").first.click()
+        await check_page(page, axe)
+        assert found.problems == []
+    async with visit(browser, running.url, **options) as found:
+        page = await found.open()
+        await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+        await check_page(page, axe)
+
+
+async def test_a_phone_has_one_column(browser: Browser, running: Platform) -> None:
+    """On a phone the list of conversations opens over the conversation and closes when one is chosen."""
+    async with visit(browser, running.url, running.token, **PHONE) as found:
+        page = await found.open()
+        await send_raw(page, "say:on the phone")
+        await expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+        listed = page.get_by_role("complementary", name="Conversations")
+        await expect(listed).to_be_hidden()
+        await page.get_by_role("button", name="Conversations").click()
+        await listed.get_by_role("link", name="New conversation").click()
+        await expect(listed).to_be_hidden()
+        await expect(page.get_by_role("heading", name="What shall we do?")).to_be_visible()
+
+
+async def test_a_block_is_made_changed_and_put_away(signed_in: Visit, running: Platform) -> None:
+    """A block is created, given a purpose, stopped, started, archived and restored; its file says so."""
+    page = await signed_in.open("#/blocks")
+    await page.get_by_label("Name of a new block").fill("garden")
+    await page.get_by_role("button", name="Create").click()
+    card = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="garden"))
+    await card.get_by_role("button", name="Settings").click()
+    await card.get_by_label("Purpose").fill("Grow beans")
+    await card.get_by_label("You are asked").select_option("all")
+    await card.get_by_role("button", name="Save").click()
+    await expect(card.get_by_text("Saved.")).to_be_visible()
+    settings = (running.home.memory / "blocks/garden/block.toml").read_text()
+    assert 'description = "Grow beans"' in settings and 'approvals = "all"' in settings
+    await card.get_by_role("button", name="Stop").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    await card.get_by_role("button", name="Start").click()
+    await card.get_by_role("button", name="Archive").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Archive").click()
+    await page.get_by_role("button", name="Restore").click()
+    await expect(card.get_by_text("Grow beans").first).to_be_visible()
+    await page.get_by_label("Name of a new block").fill("Not a name!")
+    await page.get_by_role("button", name="Create").click()
+    await expect(page.get_by_role("alert")).to_be_visible()
+
+
+async def test_a_grant_is_listed_and_revoked(signed_in: Visit) -> None:
+    """A call that was allowed for always is listed among the grants, and the revoked grant is gone."""
+    page = await signed_in.open()
+    await send(page, 'call:write_file {"path": "always.md", "content": "one"} ;; say:Written.')
+    await page.get_by_role("button", name="Always", exact=True).click()
+    await expect(page.locator(".answer", has_text="Written.")).to_be_visible()
+    await page.get_by_role("link", name="Approvals").click()
+    grant = page.get_by_role("listitem").filter(has_text=re.compile("write_file"))
+    await grant.get_by_role("button", name="Revoke").click()
+    await expect(page.get_by_text("Nothing is allowed beyond one call.")).to_be_visible()
