@@ -13,6 +13,7 @@ from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import ConfigError, PluginError
 from trunkline.plugins import discovery, file_plugins
 from trunkline.plugins.activity_log import ActivityKind, ActivityLog
+from trunkline.plugins.config_references import missing_references
 from trunkline.plugins.hook_rules import HOOK_RULES
 from trunkline.plugins.hook_runner import HookRunner
 from trunkline.plugins.ownership import OwnedItem
@@ -131,6 +132,14 @@ class Plugins:
             except ConfigError as error:  # of the section's own check
                 problems.append(_problem_of(config, owned.item, error))
         return (*problems, *config.unclaimed(self._claimed_sections()), *self._unknown_names())
+
+    def missing_references(self) -> tuple[ConfigProblem, ...]:
+        """Return a problem for each model or block that a plugin's section names and that does not exist."""
+        config, adapters = self._relay.config, {owned.item.name for owned in self.models()}
+        sections = (owned.item for owned in self.config_sections())
+        return tuple(
+            problem for section in sections for problem in missing_references(config, section, adapters)
+        )
 
     def misspelled_sections(self) -> tuple[ConfigProblem, ...]:
         """Return a problem for each section that belongs to no plugin and has almost the name of one that does."""

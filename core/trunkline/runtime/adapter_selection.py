@@ -104,7 +104,7 @@ def check_adapters(config: Config, extra: Iterable[object]) -> None:
         raise InvalidConfig(misspelled)
     for owned in plugins.config_sections():
         config.section(owned.item.table, owned.item.name, owned.item.type)
-    for problem in plugins.config_problems():
+    for problem in (*plugins.config_problems(), *plugins.missing_references()):
         log.warning("%s", problem)
     wanted = config.settings.runtime.provider_adapter
     log.info("who answers: %s", describe_default_adapter(config, plugins))

@@ -77,6 +77,16 @@ async def adapter_configured(context: CheckContext) -> HealthResult | None:
     return failure(f"There is no model adapter {chosen!r}.", hint)
 
 
+async def plugins_names(context: CheckContext) -> HealthResult | None:
+    """plugins.names: each model and block that a plugin's section names exists."""
+    if context.plugins is None:
+        return None
+    if missing := context.plugins.missing_references():
+        hint = "Correct the names, or remove the settings: they have no effect."
+        return warning("; ".join(map(str, missing)), hint)
+    return ok("Every model and block in the sections of plugins exists")
+
+
 async def adapter_reachable(context: CheckContext) -> HealthResult | None:
     """adapter.reachable: the provider answers. Runs only with --online, because it uses the network."""
     if not context.online or context.plugins is None:

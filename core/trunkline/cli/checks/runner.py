@@ -53,6 +53,7 @@ CHECKS: dict[str, Check] = {
     "gateway.address": data_checks.gateway_address,
     "gateway.token": data_checks.gateway_token,
     "plugins.loaded": plugin_checks.plugins_loaded,
+    "plugins.names": plugin_checks.plugins_names,
     "tools.manifests": plugin_checks.tools_manifests,
     "adapter.configured": plugin_checks.adapter_configured,
     "adapter.reachable": plugin_checks.adapter_reachable,

@@ -1,10 +1,10 @@
 """The extensions that a plugin may add to any worker: configuration, health checks, lifespans, commands."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -43,16 +43,26 @@ class AdapterSetup:
     listed: bool = True
 
 
+NamedSetting = tuple[tuple[str, ...], str]
+"""The path of a setting below its section, and the name that it has."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigSection:
     """A plugin's section of ``trunkline.toml``: ``[<table>.<name>]``, decoded into ``type``. ``setup`` belongs to the
     section of a model adapter.
+
+    ``models`` and ``blocks`` return the models (``adapter/model``) and the blocks that the decoded section names, each
+    with the path of its setting below the section: ``(("blocks", "garden"), "garden")``. The start and ``trunkline
+    doctor`` warn of those that do not exist, which a plugin cannot know.
     """
 
     table: Literal["plugins", "adapters", "channels"]
     name: str
     type: type[msgspec.Struct]
     setup: AdapterSetup | None = None
+    models: "Callable[[Any], Iterable[NamedSetting]] | None" = None
+    blocks: "Callable[[Any], Iterable[NamedSetting]] | None" = None
 
 
 S = TypeVar("S", bound=msgspec.Struct)

@@ -30,7 +30,9 @@ class BudgetPlugin:
 
     @trunkline.hookimpl
     def trunkline_config(self) -> Iterable[trunkline.ConfigSection]:
-        return [trunkline.ConfigSection("plugins", "budget", BudgetSettings)]
+        return [
+            trunkline.ConfigSection("plugins", "budget", BudgetSettings, blocks=BudgetSettings.named_blocks)
+        ]
 
     @trunkline.hookimpl
     def trunkline_lifespan(

@@ -54,6 +54,10 @@ class BudgetSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         """Return the limits of a block."""
         return self.blocks.get(block, self.per_block)
 
+    def named_blocks(self) -> list[tuple[tuple[str, ...], str]]:
+        """Return the blocks with limits of their own, each with its setting."""
+        return [(("blocks", block), block) for block in self.blocks]
+
     @property
     def limits_spend(self) -> bool:
         """Report whether any spending is limited."""

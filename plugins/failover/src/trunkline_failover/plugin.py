@@ -24,7 +24,11 @@ class FailoverPlugin:
 
     @trunkline.hookimpl
     def trunkline_config(self) -> Iterable[trunkline.ConfigSection]:
-        return [trunkline.ConfigSection("plugins", "failover", FailoverSettings)]
+        return [
+            trunkline.ConfigSection(
+                "plugins", "failover", FailoverSettings, models=FailoverSettings.named_models
+            )
+        ]
 
     @trunkline.hookimpl
     def trunkline_lifespan(self, worker: WorkerKind) -> Iterable[trunkline.Lifespan]:

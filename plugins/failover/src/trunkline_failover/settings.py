@@ -1,5 +1,6 @@
 """The section ``[plugins.failover]``."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -40,6 +41,13 @@ class FailoverSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
                     f"plugins.failover.fallbacks.{model!r} names {model!r} as its own fallback.",
                     hint="Remove it from the list; a model is called again by `attempts`.",
                 )
+
+    def named_models(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield the models that may fail and their fallbacks, each with its setting."""
+        for model, others in self.fallbacks.items():
+            for named in (model, *others):
+                if named != ANY_MODEL:
+                    yield ("fallbacks", model), named
 
     def fallbacks_of(self, adapter: str, model: str) -> tuple[str, ...]:
         """Return the fallbacks of a model; the most specific key holds."""
