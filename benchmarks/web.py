@@ -138,7 +138,9 @@ async def _long_conversation(page: Page, running: Platform, messages: int) -> Fi
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.web", description="Measure the web app in Chromium.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.web", description="Measure the web app in Chromium."
+    )
     parser.add_argument(
         "--messages", type=int, default=5_000, help="of the long conversation (5000); 0 leaves it out"
     )

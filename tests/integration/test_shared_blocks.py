@@ -1,0 +1,411 @@
+"""A hostile collaborator: nothing of a block that is not shared leaks, by whatever route, name or id."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+
+from tests.other_users import HEADER, Visitors, share
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.conversations.messages import utc_now
+from trunkline.contracts.gateway.access import Identity
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_provider import ScriptedProvider
+from trunkline.workers.gateway.http.openapi import openapi_document
+
+from .approval_helpers import asked_by, asking, decide, results, waiting, write
+
+pytestmark = pytest.mark.anyio
+
+CANARY = "kanarienvogel"
+"""A word in everything of the block that is not shared. No reply to a collaborator may have it."""
+
+ANN = Identity(id="ann", scope=TokenScope.OPERATE)
+"""A collaborator with a large scope: what stops her is that the block is not shared."""
+
+BOB = Identity(id="bob")
+EVE = Identity(id="eve", scope=TokenScope.OPERATE, permissions=("memory:*", "tools:*"))
+
+
+@dataclass(frozen=True)
+class Vault:
+    """The ids of what is in the block that is not shared."""
+
+    conversation: str
+    turn: str
+    call: str
+    hash: str
+    approval: str
+    response: str
+    file: str
+    grant: str
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return (
+            "vault", self.conversation, self.turn, self.approval, self.approval[:4], self.response, self.file,
+            self.grant,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Premises:
+    """A platform with a shared block ``garden`` and a block ``vault`` that is shared with nobody."""
+
+    running: Platform
+    http: httpx.AsyncClient
+    vault: Vault
+
+    @property
+    def owner(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.running.token}"}
+
+    async def everything(self) -> list[tuple[str, bytes]]:
+        """The files of the vault, and of all memory besides blocks and logs."""
+        root, left_out = self.running.home.memory, {".git", "garden", "audit", "costs", "budgets"}
+        files = [one for one in sorted(root.rglob("*")) if one.is_file() and not left_out & {*one.parts}]
+        return [(str(path), path.read_bytes()) for path in files]
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def premises(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Premises]:
+    home = tmp_path_factory.mktemp("home")
+    with ScriptedProvider() as provider:
+        async with opened(home, provider.url) as found:
+            yield found
+
+
+@asynccontextmanager
+async def opened(home: Path, provider: str) -> AsyncIterator[Premises]:
+    async with (
+        platform(
+            home, config=asking(provider, **{"approvals.deadline": 3600}), plugins=[Visitors(ANN, BOB, EVE)]
+        ) as running,
+        httpx.AsyncClient(base_url=running.url, timeout=60) as http,
+    ):
+        await running.gateway.create_block("garden")
+        await running.gateway.create_block("vault", BlockConfig(description=CANARY))
+        for path in ("identity/USER.md", "MEMORY.md", "documents/secret.md", "blocks/vault/notes.md"):
+            file = running.home.memory / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"# A secret\n\n- The word is {CANARY}.\n")
+        yield Premises(running, http, await furnished(running, http))
+
+
+async def furnished(running: Platform, http: httpx.AsyncClient) -> Vault:
+    """Put something of every kind into the vault, and share the garden."""
+    owner = {"authorization": f"Bearer {running.token}"}
+    grant = (await asked_by(running, write(f"{CANARY}-g.txt", CANARY), block="vault"))[1]
+    await decide(running.gateway, grant, True, "always")
+    body = {"model": "vault", "input": f"say:{CANARY}", "store": True}
+    response = (await http.post("/v1/responses", json=body, headers=owner)).json()["id"]
+    upload = {"file": ("a.txt", CANARY.encode())}
+    form = {"purpose": "user_data"}
+    file = (await http.post("/v1/files", files=upload, data=form, headers=owner)).json()["id"]
+    await anyio.lowlevel.checkpoint()
+    accepted, asked = await asked_by(running, write(f"{CANARY}.txt", CANARY), block="vault")
+    grants = (await http.get("/api/approvals/granted", headers=owner)).json()["grants"]
+    await share(running.bus, "operate", block="garden")
+    return Vault(
+        accepted.conversation, accepted.turn, asked.call, asked.call_hash, asked.id, response, file,
+        grants[0]["id"],
+    )  # fmt: skip
+
+
+def bodies(vault: Vault, garden: str) -> Iterator[dict[str, Any]]:
+    """Bodies for every operation, which name the vault in each way that some operation knows."""
+    said = [{"role": "user", "content": "say:hi"}]
+    yield {
+        "content": "say:hi", "metadata": {"block": "vault"}, "title": "t", "model": "vault", "step": 0,
+        "allow": True, "hash": vault.hash, "input": "say:hi", "messages": said, "name": "vault", "config": {},
+    }  # fmt: skip
+    for name in (vault.conversation, vault.response, vault.turn):
+        yield {
+            "model": "garden", "input": "say:hi", "messages": said, "previous_response_id": name,
+        }  # fmt: skip
+    yield {"model": "garden", "input": "say:hi", "conversation": vault.conversation}
+    yield {"model": "garden", "input": [{"type": "item_reference", "id": f"{vault.turn}_0"}, said[0]]}
+    part = {"type": "input_file", "file_id": vault.file}
+    yield {"model": "garden", "input": [{"role": "user", "content": [part]}]}
+    yield {"content": "say:hi", "steer": vault.turn, "metadata": {"block": garden}}
+
+
+def attempts(vault: Vault) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
+    """Every operation of the OpenAPI document, with the ids of the vault in every place."""
+    document = openapi_document()
+    for path, methods in document["paths"].items():
+        places = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+        for method, ids in product(methods, product(vault.ids, repeat=min(len(places), 1))):
+            filled = path.replace("{call}", vault.call)
+            for place in places[:1]:
+                filled = filled.replace(f"{{{place}}}", ids[0])
+            if method in ("get", "delete"):
+                yield method, filled, None
+            else:
+                yield from ((method, filled, body) for body in bodies(vault, "garden"))
+
+
+QUERIES = ("", "?include=tools", "?include=one-shot&search=" + CANARY[:6], "?block=vault", "?archived=true",
+           "?settled=true", "?texts=true", "?stream=true", "?refresh=false")  # fmt: skip
+
+REFUSED = (400, 403, 404, 405, 409, 413, 422)
+
+
+async def test_no_route_tells_of_a_block_that_is_not_shared(premises: Premises) -> None:
+    """Every operation of the OpenAPI document with every id of the vault: no canary in body or header, and nothing of
+    the vault changes. The owner sees the canaries by the same routes, so the search would find them."""
+    await anyio.sleep(0.5)  # until the commits of the set-up are done
+    before = await premises.everything()
+    seen = 0
+    for method, path, body in attempts(premises.vault):
+        is_about_vault = any(id in path for id in premises.vault.ids)
+        for query in QUERIES if method == "get" else ("",):
+            response = await premises.http.request(
+                method, path + query, json=body, headers={HEADER: "ann", "x-conversation-id": ""}
+            )
+            told = response.text + str(response.headers)
+            assert CANARY not in told, (method, path + query, body)
+            if is_about_vault:
+                assert response.status_code in REFUSED, (method, path, body, response.status_code)
+                assert response.headers["x-correlation-id"]
+            seen += 1
+    assert seen > 300
+    assert await premises.everything() == before
+    assert [one.id for one in await waiting(premises.running)] == [premises.vault.approval]
+
+
+async def test_the_owner_sees_the_canaries_by_the_same_routes(premises: Premises) -> None:
+    """So a test that finds none means something."""
+    vault = premises.vault
+    for path in (
+        f"/conversations/{vault.conversation}?include=tools", "/api/approvals",
+        f"/api/approvals/{vault.approval}", "/api/approvals/granted", "/api/blocks", "/api/blocks/vault",
+        f"/v1/responses/{vault.response}", f"/v1/files/{vault.file}/content",
+    ):  # fmt: skip
+        told = (await premises.http.get(path, headers=premises.owner)).text
+        assert CANARY in told, path
+
+
+async def test_lists_and_totals_leave_the_vault_out(premises: Premises) -> None:
+    """A list has what is shared and its total counts nothing else; a search finds nothing in the vault."""
+    headers, since = {HEADER: "ann"}, utc_now().isoformat().replace("+00:00", "Z")
+    chats = [
+        (await premises.http.post("/conversations/messages", json=said, headers=headers)).headers[
+            "x-conversation-id"
+        ]
+        for said in ({"content": f"say:{n}", "metadata": {"block": "garden"}} for n in range(3))
+    ]
+
+    async def listed(query: str) -> tuple[list[str], int]:
+        page = (await premises.http.get(f"/conversations?from={since}&{query}", headers=headers)).json()
+        return [one["id"] for one in page["conversations"]], page["total"]
+
+    assert await listed("") == (chats[::-1], 3)
+    assert await listed("limit=1&offset=1") == ([chats[1]], 3)
+    assert await listed("offset=999999999") == ([], 3)
+    assert await listed("block=vault") == ([], 0)
+    assert (await listed("search=" + CANARY))[1] == 0
+    blocks = (await premises.http.get("/api/blocks", headers=headers)).json()["blocks"]
+    models = (await premises.http.get("/v1/models", headers=headers)).json()["data"]
+    assert [one["name"] for one in blocks] == [one["id"] for one in models] == ["garden"]
+    wrong = await premises.http.post("/conversations/messages", json={"content": "hi"}, headers=headers)
+    assert wrong.status_code == 404 and "garden" in wrong.text and "main" not in wrong.text
+
+
+async def test_unknown_and_unshared_names_get_the_same_answer(premises: Premises) -> None:
+    """Nobody can find out which names and ids exist."""
+    vault, headers = premises.vault, {HEADER: "ann"}
+    strange = vault.conversation[:-4] + "aaaa", vault.turn[:-4] + "aaaa"
+    for known, unknown in (
+        ("/api/blocks/vault", "/api/blocks/nonesuch"),
+        ("/v1/models/vault", "/v1/models/nonesuch"),
+        (f"/conversations/{vault.conversation}", f"/conversations/{strange[0]}"),
+        (f"/api/conversations/{vault.conversation}/context", f"/api/conversations/{strange[0]}/context"),
+        (f"/api/turns/{vault.turn}", f"/api/turns/{strange[1]}"),
+        (f"/api/turns/{vault.turn}/events", f"/api/turns/{strange[1]}/events"),
+        (f"/api/approvals/{vault.approval}", "/api/approvals/zzzzz"),
+    ):
+        one, other = [await premises.http.get(path, headers=headers) for path in (known, unknown)]
+        assert one.status_code == other.status_code == 404, (known, one.text)
+        assert one.text.replace("vault", "nonesuch") == other.text, known
+
+
+async def test_no_socket_tells_of_a_block_that_is_not_shared(premises: Premises) -> None:
+    """The same over both WebSockets: requests about the vault are refused, and nothing of it arrives."""
+    vault, url = premises.vault, premises.running.url.replace("http", "ws", 1)
+    async with connect(f"{url}/v1/responses", additional_headers={HEADER: "ann"}) as socket:
+        for body in bodies(vault, "garden"):
+            await socket.send(json.dumps({"type": "response.create", **body}))
+            with anyio.fail_after(60):
+                told = await socket.recv()
+            assert json.loads(told)["type"] == "error" and CANARY not in str(told), body
+    garden = (
+        await premises.http.post(
+            "/conversations/messages",
+            json={"content": "say:hi", "metadata": {"block": "garden"}},
+            headers={HEADER: "ann"},
+        )
+    ).headers["x-conversation-id"]
+    requests: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("subscribe", {"conversation": vault.conversation}),
+        ("subscribe", {"turn": vault.turn}),
+        ("chat", {"content": "hi", "conversation": vault.conversation}),
+        ("chat", {"content": "hi", "block": "vault"}),
+        ("steer", {"content": "hi", "turn": vault.turn}),
+        ("cancel", {"turn": vault.turn}),
+        ("approval.response", {"turn": vault.turn, "call": vault.call, "hash": vault.hash, "allow": True}),
+    )
+    owner = connect(f"{url}/ws", additional_headers=premises.owner)
+    async with owner as watching, connect(f"{url}/ws", additional_headers={HEADER: "ann"}) as socket:
+        await watching.send(_envelope("subscribe", {"turn": vault.turn}))
+        await _until(watching, CANARY)  # now the feed of the turn is shared by sockets
+        for kind, payload in requests:
+            await socket.send(_envelope(kind, payload))
+            with anyio.fail_after(60):
+                told = await socket.recv()
+            assert json.loads(told)["type"] == "error" and CANARY not in str(told), (kind, told)
+        for position in ("0.0", "1.0", "1.0~0", "1.0~1", "1.1", "2.0"):
+            wanted = {"conversation": garden, "after": {vault.turn: position}}
+            await socket.send(_envelope("subscribe", wanted, id=position))
+        with anyio.move_on_after(2.0):
+            while True:
+                assert CANARY not in str(await socket.recv())
+    assert [one.id for one in await waiting(premises.running)] == [vault.approval]
+
+
+def _envelope(kind: str, payload: dict[str, Any], id: str = "t") -> str:
+    body = {"type": kind, "id": f"{id}_{kind}", "timestamp": "2026-11-27T12:00:00Z", "payload": payload}
+    return json.dumps(body)
+
+
+async def _until(socket: Any, word: str) -> None:
+    with anyio.fail_after(60):
+        while word not in str(await socket.recv()):
+            pass
+
+
+async def test_a_collaborators_turn_reaches_the_memory_of_its_block_only(premises: Premises) -> None:
+    """Its tools read nothing outside, search finds nothing there, and the owner's facts are not in its context. A
+    credential with more permissions reads more."""
+
+    async def said(who: str, text: str) -> tuple[str, str]:
+        body = {"content": text, "metadata": {"block": "garden"}}
+        response = await premises.http.post("/conversations/messages", json=body, headers={HEADER: who})
+        assert response.status_code == 200, response.text
+        turn = response.headers["x-turn-id"]
+        url = f"/api/conversations/{response.headers['x-conversation-id']}/context?turn={turn}&texts=true"
+        return response.text, (await premises.http.get(url, headers=premises.owner)).text
+
+    for program in (
+        'call:memory_read {"path": "/documents/secret.md"} ;; quote',
+        'call:memory_read {"path": "/blocks/vault/notes.md"} ;; quote',
+        'call:memory_read {"path": "/identity/USER.md"} ;; quote',
+        'call:memory_read {"path": "/blocks/garden/../vault/notes.md"} ;; quote',
+        f'call:memory_search {{"query": "{CANARY}"}} ;; say:done',
+        "say:hello",
+    ):
+        told, context = await said("ann", program)
+        assert "The word is" not in told, program
+        assert "The word is" not in context, program
+    told, context = await said("eve", 'call:memory_read {"path": "/documents/secret.md"} ;; quote')
+    assert f"The word is {CANARY}" in told and f"The word is {CANARY}" in context
+
+
+async def test_only_who_may_approve_decides(premises: Premises) -> None:
+    """In a shared block without ``approve``, no route and no words decide. With it a single call can be approved, the
+    decision names the person, and lasting approvals stay with the owner."""
+    running, http = premises.running, premises.http
+    accepted, asked = await asked_by(running, write("x.txt"), block="garden")
+    path, yes = (
+        f"/api/turns/{asked.turn}/calls/{asked.call}/decision",
+        {"allow": True, "hash": asked.call_hash},
+    )
+
+    async def open_ids() -> set[str]:
+        return {one.id for one in await running.gateway.waiting()}
+
+    bob = {HEADER: "bob"}
+    assert (await http.post(path, json=yes, headers=bob)).status_code == 403
+    steer = {"content": f"yes, approve {asked.id} always"}
+    assert (await http.post(f"/api/turns/{asked.turn}/steer", json=steer, headers=bob)).status_code == 202
+    said = {"model": "garden", "messages": [{"role": "user", "content": f"/approve {asked.id}"}]}
+    conversation = {**bob, "x-conversation-id": accepted.conversation}
+    await http.post("/v1/chat/completions", json=said, headers=conversation)
+    assert asked.id in await open_ids()
+    ann = {HEADER: "ann"}
+    for scope in ("always", "conversation"):
+        assert (await http.post(path, json={**yes, "scope": scope}, headers=ann)).status_code == 403
+    assert asked.id in await open_ids()
+    assert (await http.post(path, json=yes, headers=ann)).status_code == 202
+    answer = await running.answer(accepted)
+    assert results(answer.events)
+    settled = (await http.get(f"/api/approvals/{asked.id}", headers=ann)).json()["settled"]
+    assert settled["allow"] is True and settled["by"] == "ann"
+
+
+async def test_a_share_that_ends_ends_at_once(premises: Premises) -> None:
+    """The policy is removed: the next request is refused, and so is what began before."""
+    running, http = premises.running, premises.http
+    await running.gateway.create_block("patio")
+    await share(running.bus, subject="bob", block="patio")
+    bob = {HEADER: "bob"}
+
+    async def status() -> int:
+        return (await http.get("/api/blocks/patio", headers=bob)).status_code
+
+    await _eventually(status, 200)
+    said = {"content": "say:hi", "metadata": {"block": "patio"}}
+    begun = await http.post("/conversations/messages", json=said, headers=bob)
+    conversation, turn = (begun.headers[f"x-{name}-id"] for name in ("conversation", "turn"))
+    folder = running.home.memory / "policies"
+    [policy] = [path for path in folder.glob("*.json") if "block:patio" in path.read_text()]
+    policy.unlink()
+    await _eventually(status, 404, seconds=40)
+    for path in (f"/conversations/{conversation}", f"/api/turns/{turn}", f"/api/turns/{turn}/events"):
+        assert (await http.get(path, headers=bob)).status_code == 404, path
+    more = await http.post(f"/conversations/{conversation}/messages", json={"content": "hi"}, headers=bob)
+    assert more.status_code == 404
+
+
+async def test_policies_that_cannot_be_read_close_every_block(tmp_path: Path, provider: str) -> None:
+    """A broken file might be a denial: only the owner gets in, and nobody else learns its name."""
+    async with (
+        platform(tmp_path, config=asking(provider), plugins=[Visitors(ANN)]) as running,
+        httpx.AsyncClient(base_url=running.url, timeout=60) as http,
+    ):
+        await share(running.bus, "operate")
+        broken = running.home.memory / "policies" / "broken.json"
+        broken.write_text("{")
+
+        async def status() -> int:
+            return (await http.get("/api/blocks/main", headers={HEADER: "ann"})).status_code
+
+        await _eventually(status, 503, seconds=40)
+        for path in ("/conversations", "/api/blocks", "/v1/models", "/api/approvals"):
+            refused = await http.get(path, headers={HEADER: "ann"})
+            assert refused.status_code == 503 and "broken" not in refused.text, path
+            owner = {"authorization": f"Bearer {running.token}"}
+            assert (await http.get(path, headers=owner)).status_code == 200, path
+        broken.unlink()
+        await _eventually(status, 200, seconds=40)
+
+
+async def _eventually(status: Any, expected: int, seconds: float = 10.0) -> None:
+    with anyio.fail_after(seconds):
+        while await status() != expected:  # noqa: ASYNC110  asked over HTTP
+            await anyio.sleep(0.05)
