@@ -1,6 +1,7 @@
 """Chromium on a platform with a scripted model. Without Chromium or a built app the tests are skipped."""
 
 import os
+import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,6 +27,10 @@ QUIET = (
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 )  # fmt: skip
 """Chromium would otherwise look up its maker's servers. Its own sandbox cannot run as root."""
+
+
+EXPECTED = re.compile("Failed to load resource|WebSocket connection to .* failed")
+"""What Chromium reports of a refused request and of a gateway that is away. The page shows both in its own words."""
 
 
 class PageModel(ScriptedModel):
@@ -68,8 +73,7 @@ class Visit:
             "console",
             lambda line: (
                 self.problems.append(line.text)
-                if line.type == "error"
-                and "Failed to load resource" not in line.text  # a refusal, which the page shows
+                if line.type == "error" and not EXPECTED.match(line.text)
                 else None
             ),
         )

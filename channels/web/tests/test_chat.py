@@ -144,3 +144,37 @@ async def test_a_message_is_changed_as_a_fork(signed_in: Visit) -> None:
     await page.get_by_role("dialog").get_by_role("button", name="Send").click()
     await expect(page.locator(".answer", has_text="two")).to_be_visible()
     assert page.url != before
+
+
+async def test_reasoning_is_folded(signed_in: Visit) -> None:
+    """What a model discloses of its reasoning can be unfolded, and is not part of the answer."""
+    page = await signed_in.open()
+    await send(page, "think:beans need water ;; say:Water them.")
+    await expect(page.locator(".markdown", has_text="Water them.")).to_be_visible()
+    await expect(page.locator(".thought p")).to_be_hidden()
+    await page.locator(".thought summary").click()
+    await expect(page.locator(".thought p")).to_have_text("beans need water")
+
+
+async def test_a_turn_of_another_channel_is_shown_live(signed_in: Visit, running: Platform) -> None:
+    """A message that another channel sends into the open conversation appears with its answer while it arrives."""
+    accepted = await running.send("say:begun elsewhere")
+    await running.answer(accepted)
+    page = await signed_in.open(f"#/chat/{accepted.conversation}")
+    await expect(page.locator(".markdown", has_text="begun elsewhere")).to_be_visible()
+    await running.send("slow:60:50", conversation=accepted.conversation)
+    await expect(page.get_by_text("word-3 ")).to_be_visible()
+    await expect(page.locator(".question", has_text="slow:60:50")).to_be_visible()
+    assert await page.get_by_text("word-60").count() == 0
+
+
+async def test_a_running_turn_is_steered(signed_in: Visit) -> None:
+    """A message that is sent into the running turn is shown in it, and answered by it."""
+    page = await signed_in.open()
+    await send(page, "slow:30:50 ;; call:list_skills {} ;; quote")
+    await expect(page.get_by_text("word-3 ")).to_be_visible()
+    await page.get_by_label("Message", exact=True).fill("say:steered")
+    await page.get_by_role("button", name="Steer").click()
+    await expect(page.locator(".steer", has_text="say:steered")).to_be_visible()
+    await expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+    await expect(page.locator(".turn")).to_have_count(1)

@@ -25,7 +25,7 @@ export function useChatStore(): ChatStore {
 export function useConversation(id: string): Conversation {
   const store = useChatStore();
   useEffect(() => {
-    void store.load(id);
+    store.watch(id);
     const reload = () => {
       if (document.visibilityState === "visible") void store.load(id);
     };

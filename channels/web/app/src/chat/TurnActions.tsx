@@ -49,6 +49,7 @@ export function TurnActions({ conversation, turn }: { conversation: string; turn
       {turn.usage && (
         <span className="dim">{t("chat.tokens", { in: turn.usage.prompt_tokens, out: turn.usage.completion_tokens })}</span>
       )}
+      {turn.cost !== null && turn.cost > 0 && <span className="dim">{t("chat.cost", { dollars: turn.cost.toFixed(4) })}</span>}
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
       {edited !== null && (
         <Dialog title={t("chat.edit")} submit={t("chat.send")} onClose={() => setEdited(null)} onSubmit={() => fork(edited)}>

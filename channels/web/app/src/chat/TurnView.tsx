@@ -35,11 +35,23 @@ export const TurnView = memo(function TurnView({ conversation, turn }: { convers
 
 function PartView({ turn, part, isLast }: { turn: Turn; part: Part; isLast: boolean }) {
   if (part.kind === "tool") return <ToolCard turn={turn.id} part={part} isOver={turn.phase === "ended"} />;
+  if (part.kind === "steer") return <p className="steer">{part.text}</p>;
+  if (part.kind === "thought") return <Thought text={part.text} />;
   if (part.kind === "status") return <pre className="status-box">{part.text}</pre>;
   return (
     <Suspense fallback={<p className="plain-text">{part.text}</p>}>
       <Markdown text={part.text} isGrowing={isLast && turn.phase !== "ended"} />
     </Suspense>
+  );
+}
+
+function Thought({ text }: { text: string }) {
+  const t = useTexts();
+  return (
+    <details className="thought">
+      <summary>{t("chat.thought")}</summary>
+      <p className="plain-text">{text}</p>
+    </details>
   );
 }
 

@@ -10,7 +10,7 @@ interface StoredCall {
   arguments?: Record<string, unknown>;
 }
 
-/** Group the messages by the turn that they belong to, in order. A turn without an answer may still run. */
+/** Group the messages by the turn that they belong to, in order. The last turn may still run if it has no answer. */
 export function turnsOf(messages: StoredMessage[]): Turn[] {
   const turns: Turn[] = [];
   for (const message of messages) {
@@ -22,7 +22,8 @@ export function turnsOf(messages: StoredMessage[]): Turn[] {
     }
     add(turn, message);
   }
-  for (const turn of turns) if (turn.parts.length === 0 && turn.id.startsWith("turn_")) turn.phase = "running";
+  const last = turns.at(-1);
+  if (last?.parts.length === 0 && last.id.startsWith("turn_")) last.phase = "running";
   return turns;
 }
 
@@ -36,7 +37,7 @@ function add(turn: Turn, message: StoredMessage): void {
   if (message.role === "user") turn.questions.push(message.content);
   else if (message.role === "tool") addResult(turn.parts, message);
   else {
-    if (message.content) turn.parts.push({ kind: "text", text: message.content });
+    if (message.content) turn.parts.push({ kind: "text", step: turn.parts.length, text: message.content });
     turn.parts.push(...callsOf(message).map(partOf));
   }
 }

@@ -2,8 +2,9 @@
  *
  * Text arrives up to a hundred times a second. Readers are told once for each picture that the screen shows. */
 import { api, ApiError, dataOf } from "../api/client";
-import type { TurnEvent } from "../api/events";
-import { follow, sendAndFollow, type TurnObserver } from "./follow";
+import { isTurnEvent, type Envelope, type TurnEvent } from "../api/envelopes";
+import { GatewaySocket, newId, type Subscription } from "../api/socket";
+import { deliver, type Accepted } from "./deliver";
 import { turnsOf } from "./history";
 import { outbox, putInOutbox, removeFromOutbox, type OutboxEntry } from "./outbox";
 import { afterEvent, newTurn, type Turn } from "./turn";
@@ -20,28 +21,35 @@ export interface Conversation {
 /** The key of the conversation that does not exist yet. */
 export const NEW = "";
 
-interface Notice {
-  conversation: string;
-  turn: string;
-  content: string;
-}
-
 export class ChatStore {
   private readonly conversations = new Map<string, Conversation>();
   private readonly listeners = new Set<() => void>();
-  private readonly followed = new Set<string>();
+  private readonly socket: GatewaySocket;
   private ended = new AbortController();
-  private windows: BroadcastChannel | null = null;
+  private watched = NEW;
+  /** The ids of the events of each turn that runs: two subscriptions, one after the other, may send the same. */
+  private readonly seen = new Map<string, Set<string>>();
   private frame = 0;
 
-  constructor(private readonly onCreated: (conversation: string) => void) {}
+  constructor(private readonly onCreated: (conversation: string) => void) {
+    this.socket = new GatewaySocket({
+      wanted: () => this.wanted(),
+      envelope: (envelope) => this.receive(envelope),
+      connected: (isConnected) => this.connected(isConnected),
+    });
+  }
 
-  /** Send what was not accepted before a reload, and hear of turns that other windows begin. */
+  /** Connect, and send what was not accepted before a reload. */
   start(): void {
     this.ended = new AbortController();
-    this.windows = new BroadcastChannel("trunkline.turns");
-    this.windows.onmessage = ({ data }: MessageEvent<Notice>) => this.attach(data.conversation, data.turn, data.content);
+    this.socket.open();
     for (const entry of outbox()) if (!entry.turn) this.deliver(entry, entry.conversation);
+  }
+
+  /** Disconnect. Turns go on without a reader. */
+  close(): void {
+    this.ended.abort();
+    this.socket.close();
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -59,27 +67,31 @@ export class ChatStore {
     return found;
   }
 
-  /** Read a conversation, and go on reading the turns of it that are not over. */
+  /** Show a conversation, and watch it instead of the one before. */
+  watch(id: string): void {
+    this.watched = id;
+    this.socket.renew();
+    void this.load(id);
+  }
+
+  /** Read what is stored of a conversation. */
   async load(id: string): Promise<void> {
     if (id === NEW) return;
     try {
       const path = { params: { path: { id }, query: { include: "tools" as const } } };
-      const [stored, waiting] = await Promise.all([
-        dataOf(api.GET("/conversations/{id}", path)),
-        dataOf(api.GET("/api/approvals")).catch(() => ({ approvals: [] })),
-      ]);
+      const stored = await dataOf(api.GET("/conversations/{id}", path));
+      const before = this.openTurn(id)?.id;
       this.merge(id, stored.title ?? "", turnsOf(stored.messages));
-      for (const entry of outbox()) if (entry.conversation === id && entry.turn) this.attach(id, entry.turn, entry.content, entry.key);
-      for (const turn of this.get(id).turns) if (turn.id && turn.phase === "running") this.attach(id, turn.id, "", turn.key);
-      for (const one of waiting.approvals) if (one.conversation_id === id) this.attach(id, one.turn, "");
+      if (this.watched === id && this.openTurn(id)?.id !== before) this.socket.renew();
     } catch (failure) {
+      noteSignOut(failure);
       if (this.get(id).turns.length === 0) this.change(id, { state: "failed", failure });
     }
   }
 
   /** Send a message. It is kept in this browser until its turn is over. */
   send(conversation: string, content: string, block: string): void {
-    const entry: OutboxEntry = { key: crypto.randomUUID(), content, conversation, turn: "", block };
+    const entry: OutboxEntry = { key: newId(), content, conversation, turn: "", block };
     putInOutbox(entry);
     this.deliver(entry, conversation);
   }
@@ -95,82 +107,110 @@ export class ChatStore {
     this.change(id, { title });
   }
 
-  /** Show a turn that was begun elsewhere: before a reload, in another window, or as a fork. */
-  attach(conversation: string, turn: string, content: string, key = turn): void {
-    const turns = this.get(conversation).turns;
-    const known = turns.find((one) => one.id === turn);
-    if (known?.phase === "ended") removeFromOutbox(key);
-    if (this.followed.has(turn) || known?.phase === "ended") return;
-    if (known === undefined) this.change(conversation, { turns: [...turns, newTurn(key, turn, content, "running")] });
-    this.followed.add(turn);
-    const shown = known?.key ?? key;
-    const observer = this.observerOf(() => conversation, shown, key);
-    void follow(turn, observer, this.ended.signal).catch((error: unknown) => {
-      removeFromOutbox(key);
-      if (error instanceof ApiError && error.status === 404) this.changeTurn(conversation, shown, (one) => ({ ...one, phase: "ended" }));
-      else this.fail(conversation, shown, error);
-    });
+  /** Show a turn that was begun as a fork. */
+  attach(conversation: string, turn: string, content: string): void {
+    this.change(conversation, { turns: [...this.get(conversation).turns, newTurn(turn, turn, content, "running")] });
   }
 
-  /** Stop reading. The turns go on, and are read again by a store that starts. */
-  close(): void {
-    this.ended.abort();
-    this.windows?.close();
-    this.followed.clear();
+  /** The watched conversation, from the first turn that is not over on. */
+  private wanted(): Subscription | null {
+    if (this.watched === NEW) return null;
+    const open = this.openTurn(this.watched);
+    return { conversation: this.watched, after: open === undefined ? {} : { [open.id]: open.position } };
   }
 
-  private deliver(entry: OutboxEntry, shownIn: string): void {
-    let place = shownIn;
+  private openTurn(id: string): Turn | undefined {
+    return this.get(id).turns.find((turn) => turn.id !== "" && turn.phase !== "ended");
+  }
+
+  private connected(isConnected: boolean): void {
+    this.change(this.watched, { isConnected });
+    if (isConnected) void this.load(this.watched);
+    else void dataOf(api.GET("/api/blocks")).catch(noteSignOut); // a handshake does not say why it was refused
+  }
+
+  private receive(envelope: Envelope): void {
+    if (isTurnEvent(envelope)) {
+      if (this.isNew(envelope.payload.turn, envelope.id)) this.apply(envelope);
+    } else if (envelope.type === "error" && envelope.payload["subscription"]) this.giveUpOldTurns();
+  }
+
+  private isNew(turn: string, event: string): boolean {
+    const seen = this.seen.get(turn) ?? new Set();
+    this.seen.set(turn, seen);
+    return !seen.has(event) && Boolean(seen.add(event));
+  }
+
+  private apply(event: TurnEvent): void {
+    const { conversation, turn: id } = event.payload;
+    const { turns } = this.get(conversation);
+    const known = turns.find((one) => one.id === id);
+    if (known?.phase === "ended") return; // it is sent again with a turn before it
+    const turn = afterEvent(known ?? newTurn(id, id, "", "running"), event, Date.now());
+    if (known === undefined) {
+      this.change(conversation, { turns: [...turns, turn] });
+      void this.load(conversation); // for the message, which somebody else sent
+    } else this.changeTurn(conversation, known.key, () => turn);
+    if (event.type === "turn_ended") {
+      this.seen.delete(id);
+      for (const entry of outbox()) if (entry.turn === id) removeFromOutbox(entry.key);
+    }
+  }
+
+  /** The events of a turn that is not over are gone: it ended long ago, without an answer. */
+  private giveUpOldTurns(): void {
+    const turns = this.get(this.watched).turns.map((turn) => (turn.id ? { ...turn, phase: "ended" as const } : turn));
+    this.change(this.watched, { turns });
+    this.socket.renew();
+  }
+
+  private deliver(entry: OutboxEntry, place: string): void {
     this.change(place, { turns: [...this.get(place).turns, newTurn(entry.key, "", entry.content, "sending")] });
-    const observer: TurnObserver = {
-      ...this.observerOf(() => place, entry.key),
-      accepted: (conversation, turn) => {
-        putInOutbox({ ...entry, conversation, turn });
-        this.followed.add(turn);
-        if (place === NEW) place = this.moveToOwnConversation(conversation, entry.key);
-        this.changeTurn(place, entry.key, (one) => ({ ...one, id: turn, phase: "running" }));
-        this.windows?.postMessage({ conversation, turn, content: entry.content } satisfies Notice);
+    deliver(entry, () => this.change(place, { isConnected: false }), this.ended.signal).then(
+      (accepted) => {
+        if (accepted !== null) this.accept(entry, place, accepted);
       },
-    };
-    void sendAndFollow(entry, observer, this.ended.signal).catch((error: unknown) => {
-      removeFromOutbox(entry.key);
-      this.fail(place, entry.key, error);
-    });
-  }
-
-  private moveToOwnConversation(conversation: string, key: string): string {
-    const turns = this.get(NEW).turns;
-    this.change(conversation, { state: "ready", turns: turns.filter((one) => one.key === key) });
-    this.change(NEW, { turns: turns.filter((one) => one.key !== key) });
-    this.onCreated(conversation);
-    return conversation;
-  }
-
-  /** Applies events to the turn that is `shown` under a key; `sent` is the key of its message in the outbox. */
-  private observerOf(place: () => string, key: string, sent = key): TurnObserver {
-    return {
-      accepted: () => undefined,
-      event: (event: TurnEvent) => {
-        this.changeTurn(place(), key, (turn) => afterEvent(turn, event, Date.now()));
-        if (event.name === "done" || event.name === "error") removeFromOutbox(sent);
+      (error: unknown) => {
+        removeFromOutbox(entry.key);
+        this.refuse(place, entry.key, error);
       },
-      connected: (isConnected) => this.change(place(), { isConnected }),
-    };
+    );
   }
 
-  /** Put stored turns in place, but keep what this window knows better: the turns that it followed. */
+  private accept(entry: OutboxEntry, place: string, { conversation, turn: id }: Accepted): void {
+    putInOutbox({ ...entry, conversation, turn: id });
+    const mine = this.get(place).turns.find((turn) => turn.key === entry.key) ?? newTurn(entry.key, "", entry.content, "sending");
+    if (place !== conversation) this.change(place, { turns: this.get(place).turns.filter((turn) => turn !== mine) });
+    const { turns } = this.get(conversation);
+    const early = turns.find((turn) => turn.id === id); // its first events may be faster than the reply
+    const isFirst = turns.every((turn) => turn === mine || turn === early || turn.phase === "ended");
+    const accepted: Turn = { ...(early ?? { ...mine, phase: isFirst ? "running" : "waiting" }), key: entry.key, id, questions: mine.questions };
+    this.change(conversation, { state: "ready", isConnected: true, turns: [...turns.filter((turn) => turn !== mine && turn !== early), accepted] });
+    if (place === NEW) this.onCreated(conversation);
+  }
+
+  /** Put stored turns in place, but keep what this window knows better: the turns whose events it has. */
   private merge(id: string, title: string, stored: Turn[]): void {
     const own = this.get(id).turns;
-    const kept = stored.map((turn) => own.find((one) => one.id === turn.id) ?? turn);
-    const open = own.filter((turn) => !stored.some((one) => one.id === turn.id));
-    this.change(id, { state: "ready", failure: null, title, turns: [...kept, ...open] });
+    const kept = stored.map((turn) => {
+      const mine = own.find((one) => one.id === turn.id);
+      if (mine === undefined || (mine.parts.length === 0 && turn.parts.length > 0)) return { ...turn, key: mine?.key ?? turn.key };
+      return mine.questions.length > 0 ? mine : { ...mine, questions: turn.questions };
+    });
+    const others = own.filter((turn) => !stored.some((one) => one.id === turn.id));
+    for (const entry of outbox().filter((one) => one.conversation === id && one.turn)) {
+      const found = [...kept, ...others].find((turn) => turn.id === entry.turn);
+      if (found === undefined) others.push(newTurn(entry.key, entry.turn, entry.content, "running"));
+      else if (found.phase === "ended") removeFromOutbox(entry.key);
+    }
+    this.change(id, { state: "ready", failure: null, title, turns: [...kept, ...others] });
   }
 
-  private fail(conversation: string, key: string, error: unknown): void {
+  private refuse(conversation: string, key: string, error: unknown): void {
     const known = error instanceof ApiError ? error : new ApiError(0, "internal", "", String(error));
     const failure = { code: known.code, reason: known.reason };
     this.changeTurn(conversation, key, (turn) => ({ ...turn, phase: "ended", finish: "error", failure }));
-    if (known.status === 401) window.dispatchEvent(new Event("trunkline:signed-out"));
+    noteSignOut(known);
   }
 
   private changeTurn(conversation: string, key: string, change: (turn: Turn) => Turn): void {
@@ -186,6 +226,11 @@ export class ChatStore {
       for (const listener of this.listeners) listener();
     });
   }
+}
+
+/** Tell the frame if a request failed because the session is over. */
+function noteSignOut(error: unknown): void {
+  if (error instanceof ApiError && error.status === 401) window.dispatchEvent(new Event("trunkline:signed-out"));
 }
 
 /** Call back with the next picture, and soon also in a window that shows none. */

@@ -1,9 +1,17 @@
 /** A turn as a page shows it: a message and the parts of its answer. Events in, a new turn out; nothing else. */
 import type { Schemas } from "../api/client";
-import type { TurnEvent } from "../api/events";
+import type { TurnEvent } from "../api/envelopes";
 
+/** Text of the answer, or reasoning, of one call of the model. */
 export interface TextPart {
-  kind: "text";
+  kind: "text" | "thought";
+  step: number;
+  text: string;
+}
+
+/** A message that a person sent into the running turn. */
+export interface SteerPart {
+  kind: "steer";
   text: string;
 }
 
@@ -25,7 +33,7 @@ export interface StatusPart {
   text: string;
 }
 
-export type Part = TextPart | ToolPart | StatusPart;
+export type Part = TextPart | SteerPart | ToolPart | StatusPart;
 
 /** A question about a call, with the decision if there is one. */
 export interface Approval {
@@ -33,7 +41,7 @@ export interface Approval {
   question: string;
   detail: Schemas["ApprovalDetail"] | null;
   expiresAt: string | null;
-  settled: Schemas["ApprovalSettledData"] | null;
+  settled: { allow: boolean; by: string } | null;
 }
 
 /** `sending`: not accepted yet. `waiting`: a person must decide, or an earlier turn is not over. */
@@ -49,38 +57,39 @@ export interface Turn {
   position: string;
   finish: string;
   usage: Schemas["UsageCount"] | null;
+  /** In US dollars; null if it is not known. */
+  cost: number | null;
   failure: { code: string; reason: string } | null;
 }
 
 export function newTurn(key: string, id: string, question: string, phase: Phase): Turn {
   const questions = question ? [question] : [];
-  return { key, id, questions, parts: [], phase, position: "", finish: "", usage: null, failure: null };
+  return { key, id, questions, parts: [], phase, position: "", finish: "", usage: null, cost: null, failure: null };
 }
 
 /** The turn after an event. `now` is the time in milliseconds. */
-export function afterEvent(turn: Turn, event: TurnEvent, now: number): Turn {
-  const next = { ...turn, position: event.id || turn.position };
-  switch (event.name) {
-    case "text-delta":
-      return { ...next, phase: "running", parts: withText(turn.parts, event.data.content) };
-    case "text-reset":
-      return { ...next, parts: withWholeText(turn.parts, event.data.content) };
+export function afterEvent(turn: Turn, { type, payload }: TurnEvent, now: number): Turn {
+  const next: Turn = { ...turn, position: payload.position ?? turn.position, phase: "running" };
+  switch (type) {
+    case "chat":
+      if (payload.role === "user") return { ...next, parts: [...turn.parts, { kind: "steer", text: payload.text }] };
+      return { ...next, parts: withText(turn.parts, "text", payload.step ?? 0, payload.text) };
+    case "thought":
+      return { ...next, parts: withText(turn.parts, "thought", payload.step, payload.text) };
+    case "text_reset":
+      return { ...next, parts: turn.parts.filter((part) => !("step" in part) || part.step !== payload.step) };
+    case "tool_call":
+      return { ...next, parts: withCall(turn.parts, payload, now) };
+    case "tool_result":
+      return { ...next, parts: withResult(turn.parts, payload, now) };
+    case "approval_request":
+      return { ...next, phase: "waiting", parts: withApproval(turn.parts, payload, now) };
+    case "approval_settled":
+      return { ...next, parts: withSettlement(turn.parts, payload, now) };
     case "status":
-      return afterStatus(next, event.data);
-    case "tool-call":
-      return { ...next, phase: "running", parts: withCall(turn.parts, event.data, now) };
-    case "tool-result":
-      return { ...next, phase: "running", parts: withResult(turn.parts, event.data, now) };
-    case "approval-request":
-      return { ...next, phase: "waiting", parts: withApproval(turn.parts, event.data, now) };
-    case "approval-settled":
-      return { ...next, phase: "running", parts: withSettlement(turn.parts, event.data, now) };
-    case "done":
-      return { ...next, phase: "ended", finish: event.data.finish_reason, usage: event.data.usage };
-    case "error":
-      return { ...next, phase: "ended", finish: "error", failure: failureOf(event.data) };
-    default:
-      return next; // an event of a newer gateway
+      return { ...next, phase: turn.phase, parts: withStatus(turn.parts, payload) };
+    case "turn_ended":
+      return ended(next, payload);
   }
 }
 
@@ -89,51 +98,43 @@ export function textOf(turn: Turn): string {
   return turn.parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
 }
 
-export function failureOf(error: Schemas["Error"]): { code: string; reason: string } {
-  const detail = error.metadata?.["detail"] ?? error.metadata?.["reason"];
-  return { code: error.code, reason: typeof detail === "string" ? detail : error.message };
+type PayloadOf<Name extends TurnEvent["type"]> = Extract<TurnEvent, { type: Name }>["payload"];
+
+function ended(turn: Turn, payload: PayloadOf<"turn_ended">): Turn {
+  const reason = payload.detail ?? payload.message ?? "";
+  const cost = typeof payload.cost === "number" ? payload.cost / 1e6 : null;
+  const failure = payload.code ? { code: payload.code, reason } : null;
+  return { ...turn, phase: "ended", finish: payload.reason, usage: payload.usage, cost, failure };
 }
 
-function withText(parts: Part[], text: string): Part[] {
-  const last = parts.at(-1);
-  if (last?.kind !== "text") return [...parts, { kind: "text", text }];
-  return [...parts.slice(0, -1), { kind: "text", text: last.text + text }];
+/** Add text to that of its step, or begin the text of a step at the end. */
+function withText(parts: Part[], kind: TextPart["kind"], step: number, text: string): Part[] {
+  const at = parts.findLastIndex((part) => part.kind === kind && part.step === step);
+  const found = parts[at];
+  if (found === undefined || !("step" in found)) return [...parts, { kind, step, text }];
+  return parts.toSpliced(at, 1, { ...found, text: found.text + text });
 }
 
-/** Replace all text. Text before the last call stays in its place where the whole text begins with it. */
-function withWholeText(parts: Part[], whole: string): Part[] {
-  const last = parts.findLastIndex((part) => part.kind === "text");
-  const before = parts.slice(0, Math.max(last, 0)).map((part) => (part.kind === "text" ? part.text : ""));
-  const kept = before.join("");
-  if (whole.startsWith(kept)) {
-    const rest: Part = { kind: "text", text: whole.slice(kept.length) };
-    return last < 0 ? [...parts, rest] : parts.toSpliced(last, 1, rest);
-  }
-  return [...parts.filter((part) => part.kind !== "text"), { kind: "text", text: whole }];
+function withStatus(parts: Part[], payload: PayloadOf<"status">): Part[] {
+  const { name = "", text = "" } = payload;
+  if (payload.kind !== "agent" || !text) return parts;
+  return [...parts.filter((part) => part.kind !== "status" || part.name !== name), { kind: "status", name, text }];
 }
 
-function afterStatus(turn: Turn, data: Schemas["StatusData"]): Turn {
-  if (data.name === "waiting") return { ...turn, phase: "waiting" };
-  if (!data.text) return turn;
-  const parts = turn.parts.filter((part) => part.kind !== "status" || part.name !== data.name);
-  return { ...turn, parts: [...parts, { kind: "status", name: data.name, text: data.text }] };
+function withCall(parts: Part[], data: PayloadOf<"tool_call">, now: number): Part[] {
+  return changed(parts, data.call, now, (part) => ({ ...part, name: data.name, arguments: data.arguments }));
 }
 
-function withCall(parts: Part[], data: Schemas["ToolCallData"], now: number): Part[] {
-  return changed(parts, data.id, now, (part) => ({ ...part, name: data.name, arguments: data.arguments }));
-}
-
-function withResult(parts: Part[], data: Schemas["ToolOutputData"] | Schemas["ToolFailureData"], now: number): Part[] {
-  const failed = "error" in data;
-  return changed(parts, data.id, now, (part) => ({
+function withResult(parts: Part[], data: PayloadOf<"tool_result">, now: number): Part[] {
+  return changed(parts, data.call, now, (part) => ({
     ...part,
-    state: failed ? "failed" : "done",
-    output: failed ? data.error : data.output,
+    state: data.error ? "failed" : "done",
+    output: data.output ?? "",
     seconds: part.startedAt ? (now - part.startedAt) / 1000 : null,
   }));
 }
 
-function withApproval(parts: Part[], data: Schemas["ApprovalRequestData"], now: number): Part[] {
+function withApproval(parts: Part[], data: PayloadOf<"approval_request">, now: number): Part[] {
   const approval: Approval = {
     hash: data.hash,
     question: data.question,
@@ -141,16 +142,16 @@ function withApproval(parts: Part[], data: Schemas["ApprovalRequestData"], now: 
     expiresAt: data.expires_at ?? null,
     settled: null,
   };
-  const asked = { name: data.name, arguments: data.arguments, state: "waiting" as const, approval };
-  return changed(parts, data.id, now, (part) => ({ ...part, ...asked }));
+  const asked = { name: data.name, state: "waiting" as const, approval };
+  return changed(parts, data.call, now, (part) => ({ ...part, ...asked, arguments: data.arguments ?? part.arguments }));
 }
 
-function withSettlement(parts: Part[], data: Schemas["ApprovalSettledData"], now: number): Part[] {
-  return changed(parts, data.id, now, (part) => ({
+function withSettlement(parts: Part[], data: PayloadOf<"approval_settled">, now: number): Part[] {
+  return changed(parts, data.call, now, (part) => ({
     ...part,
     state: part.state === "waiting" ? "running" : part.state,
     startedAt: now, // how long a person took is not how long the tool takes
-    approval: part.approval && { ...part.approval, settled: data },
+    approval: part.approval && { ...part.approval, settled: { allow: data.allow, by: data.by } },
   }));
 }
 

@@ -65,6 +65,8 @@ export const de: Texts = {
   "chat.edit": "Bearbeiten",
   "chat.edit.how": "Die geänderte Nachricht beginnt ab hier eine neue Unterhaltung. Diese bleibt, wie sie ist.",
   "chat.takeBack": "Zurück ins Nachrichtenfeld",
+  "chat.thought": "Gedanken",
+  "chat.cost": "{dollars} US$",
   "chat.tokens": "{in} Token hinein, {out} heraus",
   "chat.block": "Block",
   "chat.block.any": "der übliche",

@@ -63,6 +63,8 @@ export const en = {
   "chat.edit": "Edit",
   "chat.edit.how": "The changed message begins a new conversation from this point. This one stays as it is.",
   "chat.takeBack": "Back to the message field",
+  "chat.thought": "Thoughts",
+  "chat.cost": "{dollars} US$",
   "chat.tokens": "{in} tokens in, {out} out",
   "chat.block": "Block",
   "chat.block.any": "the default",
