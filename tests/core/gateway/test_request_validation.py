@@ -304,3 +304,22 @@ async def test_an_unknown_turn_is_not_found(env: Environment, turn: str) -> None
     for path in (f"/api/approvals/{turn}", f"/api/blocks/{turn}", f"/v1/models/{turn}"):
         assert (await env.http.get(path)).status_code == 404, path
     assert (await env.http.delete(f"/api/approvals/granted/{turn}")).status_code in (404, 400)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"temperature": "warm"}, "temperature: It must be a number or null, not text."),
+        ({"max_tokens": 0}, "max_tokens: It is 1 or more."),
+        ({"messages": {}}, "messages: It must be a list, not an object."),
+        ({"stream": "yes"}, "stream: It must be true or false or null, not text."),
+        ({"messages": [{"role": "alien"}]}, "messages[0].role: It is not one of the known values."),
+    ],
+)
+async def test_a_message_names_the_field_and_what_it_takes(
+    env: Environment, body: dict[str, Any], said: str
+) -> None:
+    """OpenAI's clients show nothing but the message."""
+    response = await env.http.post("/v1/chat/completions", json={"model": "main", "messages": HI, **body})
+    assert response.status_code == 400
+    assert response.json()["error"]["message"].endswith(said), response.text

@@ -29,6 +29,7 @@ from trunkline.runtime.model_middleware import wrap_with_middleware
 from trunkline.workers.monitor.attachment_loader import AttachmentLoader
 from trunkline.workers.monitor.content_capture import ContentCapture
 from trunkline.workers.monitor.structured_output import ask_in_format
+from trunkline.workers.monitor.tool_choice import ask_for_call
 from trunkline.workers.monitor.transcript_repair import repair_transcript
 from trunkline_bus import new_id
 
@@ -188,12 +189,18 @@ class ModelRegistry:
                 ErrorCode.INVALID_REQUEST, "refused", f"the adapter {adapter.name} sends no documents"
             )
         if request.response_format is not None and not adapter.enforces_format(request):
-            answer = ask_in_format(request, self._send)
+            answer = ask_in_format(request, self._ask_chosen)
         else:
-            answer = self._send(request)
+            answer = self._ask_chosen(request)
         async with aclosing(answer) as events:  # type: ignore[type-var]
             async for event in events:
                 yield event
+
+    def _ask_chosen(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Send the request, and make sure that the answer calls a tool if it must."""
+        if request.tool_choice.mode == "required" and request.tools:
+            return ask_for_call(request, self._send)
+        return self._send(request)
 
     def _send(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send one request, with its model and an id of its own, through the middleware around requests."""

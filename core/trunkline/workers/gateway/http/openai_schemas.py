@@ -302,14 +302,15 @@ def error_object(
 ) -> ErrorObject:
     """Return an error in OpenAI's schema.
 
-    The message is the code's fixed sentence with the reason of ``wrong`` or with ``detail``, since clients
+    The message is the code's fixed sentence with the field and reason of ``wrong`` or with ``detail``, since clients
     show only the message; ``message`` replaces it. ``named``, or that of ``wrong``, overrides the code
     that clients evaluate.
     """
     said = wrong.reason if wrong is not None else detail
-    why = f" {said}" if said else ""
     if isinstance(wrong, InvalidField):
         param, named = wrong.param or None, named or wrong.named
+        said = f"{wrong.param}: {said}" if wrong.param else said
+    why = f" {said}" if said else ""
     return ErrorObject(
         error=ErrorDetail(
             message=message or f"{FIXED_SENTENCES[code]}{why}",
