@@ -19,6 +19,8 @@ from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.memory.files import DeleteMemory
+from trunkline.contracts.memory.subjects import MEMORY_DELETE
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.workers.gateway.http.openapi import openapi_document
@@ -34,6 +36,7 @@ ANN = Identity(id="ann", scope=TokenScope.OPERATE)
 """A collaborator with a large scope: what stops her is that the block is not shared."""
 
 BOB = Identity(id="bob")
+LIMITED = Identity(id="limited", type="owner", blocks=("garden",))
 EVE = Identity(id="eve", scope=TokenScope.OPERATE, permissions=("memory:*", "tools:*"))
 
 
@@ -94,7 +97,9 @@ async def premises(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pr
 async def opened(home: Path, provider: str) -> AsyncIterator[Premises]:
     async with (
         platform(
-            home, config=asking(provider, **{"approvals.deadline": 3600}), plugins=[Visitors(ANN, BOB, EVE)]
+            home,
+            config=asking(provider, **{"approvals.deadline": 3600}),
+            plugins=[Visitors(ANN, BOB, EVE, LIMITED)],
         ) as running,
         httpx.AsyncClient(base_url=running.url, timeout=60) as http,
     ):
@@ -225,6 +230,26 @@ async def test_lists_and_totals_leave_the_vault_out(premises: Premises) -> None:
     assert [one["name"] for one in blocks] == [one["id"] for one in models] == ["garden"]
     wrong = await premises.http.post("/conversations/messages", json={"content": "hi"}, headers=headers)
     assert wrong.status_code == 404 and "garden" in wrong.text and "main" not in wrong.text
+
+
+async def test_a_token_for_some_blocks_reaches_those_only(premises: Premises) -> None:
+    """Also a token of the owner: it neither shows nor changes the other blocks, and creates none."""
+    headers, vault = {HEADER: "limited"}, premises.vault
+    blocks = (await premises.http.get("/api/blocks", headers=headers)).json()["blocks"]
+    assert [one["name"] for one in blocks] == ["garden"]
+    conversations = (await premises.http.get("/conversations?include=one-shot", headers=headers)).text
+    assert vault.conversation not in conversations and CANARY not in conversations
+    for path in (f"/conversations/{vault.conversation}", f"/api/turns/{vault.turn}", "/api/blocks/vault"):
+        assert (await premises.http.get(path, headers=headers)).status_code == 404, path
+    for method, path, body in (
+        ("POST", "/api/blocks", {"name": "shed"}),
+        ("POST", "/api/blocks/vault/stop", None),
+        ("DELETE", "/api/blocks/vault", None),
+    ):
+        refused = await premises.http.request(method, path, json=body, headers=headers)
+        assert refused.status_code in (403, 404), (method, path)
+    names = {block.name for block in await premises.running.gateway.blocks()}
+    assert "vault" in names and "shed" not in names
 
 
 async def test_unknown_and_unshared_names_get_the_same_answer(premises: Premises) -> None:
@@ -359,27 +384,36 @@ async def test_only_who_may_approve_decides(premises: Premises) -> None:
 
 
 async def test_a_share_that_ends_ends_at_once(premises: Premises) -> None:
-    """The policy is removed: the next request is refused, and so is what began before."""
-    running, http = premises.running, premises.http
+    """The policy is removed: streams and subscriptions end within seconds, and the next request is refused."""
+    running, http, bob = premises.running, premises.http, {HEADER: "bob"}
     await running.gateway.create_block("patio")
     await share(running.bus, subject="bob", block="patio")
-    bob = {HEADER: "bob"}
 
     async def status() -> int:
         return (await http.get("/api/blocks/patio", headers=bob)).status_code
 
     await _eventually(status, 200)
-    said = {"content": "say:hi", "metadata": {"block": "patio"}}
-    begun = await http.post("/conversations/messages", json=said, headers=bob)
-    conversation, turn = (begun.headers[f"x-{name}-id"] for name in ("conversation", "turn"))
-    folder = running.home.memory / "policies"
-    [policy] = [path for path in folder.glob("*.json") if "block:patio" in path.read_text()]
-    policy.unlink()
-    await _eventually(status, 404, seconds=40)
+    said = {"content": "slow:300:100", "metadata": {"block": "patio"}}
+    url = running.url.replace("http", "ws", 1) + "/ws"
+    async with (
+        http.stream("POST", "/conversations/messages", json=said, headers=bob) as stream,
+        connect(url, additional_headers=bob) as socket,
+    ):
+        conversation, turn = (stream.headers[f"x-{name}-id"] for name in ("conversation", "turn"))
+        await socket.send(_envelope("subscribe", {"conversation": conversation}))
+        await _until(socket, "word")
+        [policy] = [one for one in running.home.memory.glob("policies/*") if "block:patio" in one.read_text()]
+        gone = DeleteMemory(path=f"policies/{policy.name}", actor="owner")
+        await running.bus.call(MEMORY_DELETE, gone, timeout=20.0)
+        with anyio.fail_after(5.0):
+            told = (await stream.aread()).decode()
+        assert "word" in told and "event: done" not in told
+        await _until(socket, "not_found")
     for path in (f"/conversations/{conversation}", f"/api/turns/{turn}", f"/api/turns/{turn}/events"):
         assert (await http.get(path, headers=bob)).status_code == 404, path
     more = await http.post(f"/conversations/{conversation}/messages", json={"content": "hi"}, headers=bob)
     assert more.status_code == 404
+    assert (await http.post(f"/api/turns/{turn}/cancel", headers=premises.owner)).status_code == 202
 
 
 async def test_policies_that_cannot_be_read_close_every_block(tmp_path: Path, provider: str) -> None:

@@ -8,6 +8,8 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import anyio
+
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.access import Identity
@@ -18,6 +20,9 @@ from trunkline.runtime.owner_policies import POLICY_FOLDER, owner_policy_cache
 from trunkline_bus import Bus, Refusal
 
 log = logging.getLogger(__name__)
+
+LOSS_SECONDS = 0.5
+"""Seconds between two looks whether somebody who watches a block may still read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,19 @@ class BlockAccess:
     async def may(self, identity: Identity, action: TokenScope, block: str) -> bool:
         """Report whether an identity may do this in a block."""
         return (await self.rights_of(identity)).may(action, block)
+
+    async def wait_until_lost(self, identity: Identity, block: str) -> None:
+        """Return as soon as an identity may no longer read a block, or its policies cannot be read. The owner never
+        loses a block."""
+        if identity.type == "owner":
+            await anyio.sleep_forever()
+        while True:
+            await anyio.sleep(LOSS_SECONDS)
+            try:
+                if not await self.may(identity, TokenScope.READ, block):
+                    return
+            except Refusal:
+                return
 
     async def require(self, identity: Identity, action: TokenScope, block: str) -> None:
         """Return if an identity may do this in a block. Refused as by ``BlockRights.require``."""

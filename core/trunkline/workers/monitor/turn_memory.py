@@ -22,8 +22,9 @@ ACTOR = "monitor"
 INSTRUCTION_FILES = frozenset({"/AGENT.md", "/identity/SOUL.md", "/preferences.toml", "/sliders.json"})
 """The files of the whole memory that instruct agents or set how they work, for everybody who talks to them."""
 
-INSTRUCTION_FOLDERS = ("/personalities/", "/skills/", "/models/")
-"""The folders of such files. What was learned in ``models`` is shown only to the person of whom it was learned."""
+INSTRUCTION_FOLDERS = ("/personalities/", "/models/")
+"""The folders of such files. Skills are none, because the tools of the turn could not read them. What was learned in
+``models`` is shown only to the person of whom it was learned."""
 
 
 class ContextAccess:

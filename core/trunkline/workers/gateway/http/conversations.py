@@ -1,5 +1,7 @@
 """PA's Gateway API under ``/conversations``, implemented exactly, and what a model was sent in a conversation."""
 
+from functools import partial
+
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
@@ -120,7 +122,14 @@ def watch_turn(request: Request, accepted: MessageAccepted, *, fresh: bool = Fal
         raise InvalidField(name, "It is the id of an event.") from error
     headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
     waiting = encode_waiting(watch_blocking_approvals(parts, watch, accepted))
-    return EventStream(encode_events(request, watch), closing=parts.closing, headers=headers, beside=waiting)
+    access, identity = parts.services.access, sender_of(request).identity
+    return EventStream(
+        encode_events(request, watch),
+        closing=parts.closing,
+        headers=headers,
+        beside=waiting,
+        until=partial(access.wait_until_lost, identity, accepted.block),
+    )
 
 
 def feed_position(request: Request) -> str:

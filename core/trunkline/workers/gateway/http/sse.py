@@ -1,7 +1,7 @@
 """Server-sent events: encoding, keep-alive comments, and the end when the client leaves or the server
 stops."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -25,7 +25,7 @@ def encode(data: Any, *, event: str | None = None, id: str | None = None) -> byt
 class EventStream:
     """A response that sends what a generator yields. When the client disconnects, only the generator ends.
 
-    ``beside`` yields further events to send at the same time.
+    ``beside`` yields further events to send at the same time. The response also ends when ``until`` returns.
     """
 
     def __init__(
@@ -36,9 +36,11 @@ class EventStream:
         headers: Mapping[str, str],
         keep_alive: float = KEEP_ALIVE_SECONDS,
         beside: AsyncGenerator[bytes, None] | None = None,
+        until: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._chunks = chunks
         self._beside = beside
+        self._until = until
         self._closing = closing
         self._keep_alive = keep_alive
         fixed = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store"}
@@ -55,6 +57,8 @@ class EventStream:
         async with anyio.create_task_group() as group:
             group.start_soon(self._until_gone, receive, sender, group)
             group.start_soon(self._until_closing, sender, group)
+            if self._until is not None:
+                group.start_soon(_cancel_after, self._until, group)
             if self._beside is not None:
                 group.start_soon(_send_all, self._beside, sender)
             await _send_all(self._chunks, sender)
@@ -77,6 +81,11 @@ class EventStream:
                 group.start_soon(sender.send, KEEP_ALIVE)
                 await anyio.lowlevel.checkpoint()
         group.cancel_scope.cancel()
+
+
+async def _cancel_after(until: Callable[[], Awaitable[None]], group: TaskGroup) -> None:
+    await until()
+    group.cancel_scope.cancel()
 
 
 async def _send_all(chunks: AsyncGenerator[bytes, None], sender: "_ChunkSender") -> None:

@@ -3,16 +3,19 @@
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
+import anyio
+
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.access import is_home_owner
 from trunkline.contracts.turns.feed_merge import parse_position
-from trunkline.workers.gateway.errors import InvalidField
+from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.socket.codec import encode_envelope, now
 from trunkline.workers.gateway.socket.envelopes import ResyncEnvelope, ResyncPayload, Subscribe
 from trunkline.workers.gateway.socket.registry import SocketRegistry
 from trunkline.workers.gateway.socket.turn_envelopes import TurnPlace
-from trunkline_bus import new_id
+from trunkline_bus import background_tasks, new_id
 
 Send = Callable[[str], Awaitable[None]]
 
@@ -51,7 +54,24 @@ class SocketSubscription:
             raise InvalidField(("payload", "turn"), "Name a turn or a conversation.")
 
     async def run(self) -> None:
-        """Send the events until all have been sent. Raises what the reader raises."""
+        """Send the events until all have been sent. Raises what the reader raises, and Refusal with ``not_found`` when
+        the block is no longer shared with the client."""
+        lost = False
+
+        async def wait_until_lost() -> None:
+            nonlocal lost
+            await self._registry.services.access.wait_until_lost(self._sender.identity, self._block)
+            lost = True
+            watching.cancel()
+
+        async with background_tasks() as tasks:
+            with anyio.CancelScope() as watching:
+                tasks.start_soon(wait_until_lost)
+                await self._watch()
+        if lost:
+            raise refusal(ErrorCode.NOT_FOUND)
+
+    async def _watch(self) -> None:
         wanted = self._wanted
         if wanted.turn is not None:
             state = await self._registry.services.messages.find(wanted.turn, self._sender)
