@@ -48,7 +48,8 @@ class Candidate:
 
     def is_named(self, names: Iterable[str]) -> bool:
         """Report whether one of the names, in any spelling, means this plugin."""
-        return bool({normal_name(name) for name in names} & {normal_name(self.owner), normal_name(self.name)})
+        wanted = {normal_name(name) for name in names}
+        return bool(wanted) and not wanted.isdisjoint((normal_name(self.owner), normal_name(self.name)))
 
 
 def normal_name(name: str) -> str:
@@ -181,6 +182,7 @@ class _EntryPointPlugin:
         """Return the present text of the manifest, or None without one."""
         for file in self._manifest_files:
             with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                os.stat(file)  # noqa: PTH116  # most plugins have none, and opening a file takes longer to fail
                 return file.read_text(encoding="utf-8", errors="replace")
         return None
 

@@ -88,11 +88,10 @@ class HookRunner:
                 and imports
             ):
                 self._load(candidate)
-        required = self.config.settings.plugins.required
-        there = {
-            discovery.normal_name(name) for state in self.report.loaded for name in (state.owner, state.name)
-        }
-        self.report.missing = tuple(name for name in required if discovery.normal_name(name) not in there)
+        if required := self.config.settings.plugins.required:
+            names = (name for state in self.report.loaded for name in (state.owner, state.name))
+            there = {discovery.normal_name(name) for name in names}
+            self.report.missing = tuple(name for name in required if discovery.normal_name(name) not in there)
 
     def _is_quarantined(self, candidate: discovery.Candidate, register: QuarantineRegister) -> bool:
         held = register.find(candidate.owner, candidate.version)

@@ -24,7 +24,7 @@ from trunkline.contracts.turns.context import ContextGap, ContextPart, TurnInfo
 from trunkline.contracts.turns.messages import TurnFact, TurnRequested
 from trunkline.testing.platform import Platform, clean_environ
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline_learning.context import LearningContextSource
+from trunkline_learning.context_source import LearningContextSource
 from trunkline_learning.learner import Learner
 from trunkline_learning.preferences import LearningPreferences
 

@@ -153,9 +153,45 @@ def test_loading_the_plugins_imports_their_settings_and_no_more() -> None:
     assert own <= packages | set(bundled) | {f"{package}.settings" for package in packages} | SETTINGS_TABLES
 
 
+UNUSED_AT_START: dict[str, set[str]] = {
+    "gateway": {"websockets", "trunkline_learning.context_source"},
+    "memory": {"trunkline_files.write_tools", "trunkline_git.tools", "trunkline_shell.command_tool"},
+    "monitor": {
+        "websockets",
+        "trunkline_learning.context",
+        "trunkline_learning.learner",
+        "trunkline_learning.playbook",
+    },
+    "tools": {"trunkline_learning.learner", "trunkline_rlm.retrieval", "trunkline_rlm.repl"},
+    "channels": {"starlette", "pygit2", "trunkline_learning.learner"},
+}
+"""Modules that a worker does not load before something needs them: a WebSocket, a purge, a turn to learn from."""
+
+SDKS = {"anthropic", "boto3", "botocore", "google.genai", "httpx", "mcp", "ollama", "openai"}
+
+START = """
+import anyio
+from trunkline.testing.platform import platform
+
+async def main():
+    async with platform(workers=[{worker!r}]):
+        pass
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize("worker", UNUSED_AT_START)
+def test_a_worker_loads_at_its_start_only_what_it_needs_then(worker: str) -> None:
+    """A start loads neither a vendor's SDK nor the modules of what is off or seldom used."""
+    loaded = _modules(START.format(worker=worker))
+    assert f"trunkline.workers.{worker}.worker" in loaded
+    assert not (UNUSED_AT_START[worker] | SDKS) & loaded
+
+
 def _modules(statement: str) -> set[str]:
     reported = subprocess.run(
-        [sys.executable, "-c", f"{statement}; import sys, json; print(json.dumps(list(sys.modules)))"],
+        [sys.executable, "-c", f"{statement}\nimport sys, json; print(json.dumps(list(sys.modules)))"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     return set(json.loads(reported.stdout))

@@ -1,15 +1,15 @@
-"""Serves an ASGI application inside a worker, on a socket that is already bound. Installs no signal handlers."""
+"""Serves an ASGI application inside a worker, on a socket that is already bound. Serves no WebSockets, and installs no
+signal handlers.
+"""
 
 import contextlib
 import socket
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 
 if TYPE_CHECKING:
-    import asyncio
-
     from starlette.types import ASGIApp
 
 CLOSING_SECONDS = 2.0
@@ -29,7 +29,7 @@ async def serve_app(app: "ASGIApp", listening: socket.socket) -> None:
     config = Config(
         app,
         http=timeout_protocol(),
-        ws=_websocket_protocol,  # type: ignore[arg-type]  # uvicorn only calls it
+        ws="none",
         lifespan="off",
         log_config=None,
         log_level="warning",
@@ -43,13 +43,6 @@ async def serve_app(app: "ASGIApp", listening: socket.socket) -> None:
         with anyio.CancelScope(shield=True):
             await server.serve(sockets=[listening])
         tasks.cancel_scope.cancel()
-
-
-def _websocket_protocol(**arguments: Any) -> "asyncio.Protocol":
-    """Return the protocol of a connection that becomes a WebSocket. uvicorn would import it at each start."""
-    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-
-    return WebSocketsSansIOProtocol(**arguments)
 
 
 async def _until_cancelled(server: object) -> None:

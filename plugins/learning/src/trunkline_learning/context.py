@@ -1,8 +1,8 @@
 """The context of every turn that comes from learning: profile, facts, strategies and episodes.
 
 The profile stands with what stays the same from turn to turn; the rest is chosen for the message and stands just before
-it, so a provider need not read the rest again. All of it together stays within the owner's ``max_tokens``. Nothing is
-told unless learning is on, and nothing of one person or block to another.
+it, so a provider need not read the rest again. All of it together stays within the owner's ``max_tokens``. Nothing of
+one person or block is told to another.
 """
 
 import logging
@@ -12,15 +12,15 @@ from typing import Any, Generic, TypeVar
 
 import anyio
 
-from trunkline import ContextGap, ContextPart, Message, ToolError, TurnInfo
+from trunkline import ContextGap, ContextPart, MemoryFile, Message, ToolError, TurnInfo
 from trunkline.api.memory import Chunk, utc_now
 from trunkline.api.nlp import expand_query
-from trunkline_learning import episodes, fact_selection, files, preferences, profile, strategy_selection
+from trunkline_learning import episodes, fact_selection, files, profile, strategy_selection
 from trunkline_learning.episodes import Episode
 from trunkline_learning.fact_chunks import LEARNED
 from trunkline_learning.model_folders import model_folder
 from trunkline_learning.playbook import Strategy
-from trunkline_learning.preferences import LearningPreferences, parse_preferences
+from trunkline_learning.preferences import LearningPreferences
 from trunkline_learning.profile import Profile
 from trunkline_learning.text import estimate_tokens
 from trunkline_learning.turns import Audience, person_behind
@@ -43,8 +43,6 @@ FACTS = 16
 
 MIN_OWN_RESULTS = 6
 """With fewer finds of the model's own, those of other models are looked at too."""
-
-PREFERENCES, PROFILE = f"/{preferences.FILE}", f"/{files.PROFILE}"
 
 REST = "The owner reads all of it with `trunkline learning`."
 
@@ -77,23 +75,15 @@ class ContextSection(Generic[T]):
         return ""
 
 
-class LearningContextSource:
-    """The context source."""
-
-    name = "learning"
-    files = (PREFERENCES, PROFILE)
-
-    async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | ContextGap]:
-        """The parts that fit this turn; fewer when memory does not answer in time, and a note of what is missing."""
-        given = turn.files.get(PREFERENCES)
-        choices = parse_preferences(given.content if given is not None else None)
-        if not (choices.on and choices.max_tokens and turn.block.memory.enabled):
-            return ()
-        place = turn.request.block, person_behind(turn.request.actor)
-        task = episodes.lookup_query(turn.request.message.content, _asked_before(turn.history))
-        found = await _look_up(turn, choices, task)
-        parts = _parts(_sections(turn, choices, place, task, found), choices.max_tokens)
-        return (*parts, *(ContextGap(f"learned {name}", why) for name, why in found.late.items()))
+async def learned_context(
+    turn: TurnInfo, choices: LearningPreferences, profile_file: MemoryFile | None
+) -> Sequence[ContextPart | ContextGap]:
+    """Return the parts that fit a turn; fewer when memory does not answer in time, and a note of what is missing."""
+    place = turn.request.block, person_behind(turn.request.actor)
+    task = episodes.lookup_query(turn.request.message.content, _asked_before(turn.history))
+    found = await _look_up(turn, choices, task)
+    parts = _parts(_sections(turn, choices, place, task, found, profile_file), choices.max_tokens)
+    return (*parts, *(ContextGap(f"learned {name}", why) for name, why in found.late.items()))
 
 
 async def _look_up(turn: TurnInfo, choices: LearningPreferences, task: str) -> LookupResult:
@@ -132,10 +122,15 @@ async def _try_lookup(name: str, lookup: Callable[[], Awaitable[None]], result: 
 
 
 def _sections(
-    turn: TurnInfo, choices: LearningPreferences, place: Audience, task: str, result: LookupResult
+    turn: TurnInfo,
+    choices: LearningPreferences,
+    place: Audience,
+    task: str,
+    result: LookupResult,
+    profile_file: MemoryFile | None,
 ) -> list[ContextSection[Any]]:
     """Return the sections for the turn, the most important first."""
-    person = _profile(turn, choices, place)
+    person = _profile(profile_file, choices, place)
     selected = fact_selection.select_facts(*result.facts, place)
     strategies = _strategies(turn, place, task, result) if choices.playbook else ()
     past = _episodes(turn, place, task, result) if choices.episodes else ()
@@ -164,9 +159,8 @@ def _parts(sections: Iterable[ContextSection[Any]], tokens: int) -> Iterator[Con
             )
 
 
-def _profile(turn: TurnInfo, choices: LearningPreferences, place: Audience) -> tuple[str, ...]:
+def _profile(file: MemoryFile | None, choices: LearningPreferences, place: Audience) -> tuple[str, ...]:
     """The owner's profile, for the owner alone; empty when there is nothing to say yet."""
-    file = turn.files.get(PROFILE)
     if file is None or place[1] or not choices.profile:
         return ()
     owner = files.decode(file.content, Profile)

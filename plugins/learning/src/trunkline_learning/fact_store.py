@@ -12,6 +12,7 @@ import msgspec
 from trunkline import LifespanContext, Memory, ToolError
 from trunkline.api.nlp import similarity
 from trunkline_learning.contradictions import conflict_kind, contradicted_facts, is_same_statement
+from trunkline_learning.errors import TRANSIENT_KINDS
 from trunkline_learning.fact_chunks import CONTRADICTS, FORGET_REASON, LEARNED, MILESTONE, fact_of
 from trunkline_learning.facts import Fact, FactFinding
 from trunkline_learning.milestones import Milestone
@@ -19,9 +20,6 @@ from trunkline_learning.store import ACTOR, scope_of
 from trunkline_learning.turns import Provenance
 
 log = logging.getLogger(__name__)
-
-TRANSIENT_KINDS = ("unavailable", "timeout")
-"""The kinds of a ToolError with which memory says that it cannot work now."""
 
 NEAR = 12
 REWORDING_SIMILARITY = 0.75

@@ -5,6 +5,7 @@ import logging
 from trunkline import LifespanContext
 from trunkline.api.turn import TurnFact
 from trunkline_learning import files
+from trunkline_learning.errors import WriteConflict
 from trunkline_learning.fact_store import SHOWN, FactStore, is_echo
 from trunkline_learning.facts import FactFinding, extract_facts
 from trunkline_learning.lessons import LessonExtractor
@@ -13,7 +14,7 @@ from trunkline_learning.milestones import milestone_of
 from trunkline_learning.model_client import LearningModelClient
 from trunkline_learning.playbook_reader import PlaybookReader
 from trunkline_learning.preferences import LearningPreferences
-from trunkline_learning.store import LearningStore, WriteConflict
+from trunkline_learning.store import LearningStore
 from trunkline_learning.turn_reader import TurnReader
 from trunkline_learning.turns import FinishedTurn
 

@@ -24,7 +24,7 @@ def trunkline_lifespan(worker: WorkerKind) -> Iterable[trunkline.Lifespan]:
 @trunkline.hookimpl
 def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
     """Yield the source of learned context for the task at hand."""
-    from trunkline_learning.context import LearningContextSource
+    from trunkline_learning.context_source import LearningContextSource
 
     return [LearningContextSource()]
 

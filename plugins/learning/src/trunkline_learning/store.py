@@ -24,6 +24,7 @@ from trunkline.api.memory import (
 )
 from trunkline_learning import files
 from trunkline_learning.episodes import Episode
+from trunkline_learning.errors import WriteConflict
 from trunkline_learning.playbook import Playbook, Strategy
 from trunkline_learning.turns import Provenance
 
@@ -35,10 +36,6 @@ ACTOR = "learner"
 NEAR = 20
 ABSENT = ""
 """The hash of a file that must not be there yet."""
-
-
-class WriteConflict(Exception):
-    """The content that a write is based on has changed."""
 
 
 class LearningStore:

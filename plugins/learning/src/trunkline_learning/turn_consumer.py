@@ -8,6 +8,8 @@ the commit was made.
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
@@ -17,10 +19,11 @@ from trunkline.api.bus import Backoff, Bus, BusError, Delivery
 from trunkline.api.memory import MEMORY_READ_MANY, ReadManyMemory, block_file_path
 from trunkline.api.turn import LEARNER_CONSUMER, TURN_FACT, TurnFact
 from trunkline_learning import preferences
-from trunkline_learning.fact_store import TRANSIENT_KINDS
-from trunkline_learning.learner import Learner
+from trunkline_learning.errors import TRANSIENT_KINDS, WriteConflict
 from trunkline_learning.preferences import LearningPreferences
-from trunkline_learning.store import WriteConflict
+
+if TYPE_CHECKING:
+    from trunkline_learning.learner import Learner
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +43,20 @@ READ_TIMEOUT = 10.0
 """Seconds to wait for memory to read the preferences and the block."""
 
 
+class _Learning:
+    """The learning of one monitor. The learner and its modules are loaded when a turn is learned from."""
+
+    def __init__(self, context: LifespanContext) -> None:
+        self.bus = context.bus
+        self._context = context
+
+    @cached_property
+    def learner(self) -> "Learner":
+        from trunkline_learning.learner import Learner
+
+        return Learner(self._context)
+
+
 @asynccontextmanager
 async def learning_lifespan(context: LifespanContext) -> AsyncIterator[None]:
     """The lifespan: learns for as long as the monitor lives."""
@@ -50,22 +67,22 @@ async def learning_lifespan(context: LifespanContext) -> AsyncIterator[None]:
 
 
 async def _consume(context: LifespanContext) -> None:
-    bus, learner = context.bus, Learner(context)
+    learning = _Learning(context)
     while True:
         try:
-            async with bus.pinned(LEARNER_CONSUMER, TURN_FACT) as deliveries:
+            async with learning.bus.pinned(LEARNER_CONSUMER, TURN_FACT) as deliveries:
                 async for delivery in deliveries:
-                    await _handle(bus, learner, delivery)
+                    await _handle(learning, delivery)
         except Exception:  # whatever it is: the monitor has turns to answer, and lives
             log.warning("finished turns cannot be followed right now", exc_info=True)
             await anyio.sleep(RECONNECT_DELAY)
 
 
-async def _handle(bus: Bus, learner: Learner, delivery: Delivery[TurnFact]) -> None:
+async def _handle(learning: _Learning, delivery: Delivery[TurnFact]) -> None:
     """Learn from one turn, and settle it. It is kept from coming again while it is in work."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_keep_in_progress, delivery)
-        await _learn_with_retry(bus, learner, delivery.data)
+        await _learn_with_retry(learning, delivery.data)
         tasks.cancel_scope.cancel()
     await delivery.ack(confirm=False)
 
@@ -79,13 +96,13 @@ async def _keep_in_progress(delivery: Delivery[TurnFact]) -> None:
             log.debug("the redelivery of the running turn could not be postponed: %s", error)
 
 
-async def _learn_with_retry(bus: Bus, learner: Learner, fact: TurnFact) -> None:
+async def _learn_with_retry(learning: _Learning, fact: TurnFact) -> None:
     """Try until it is learned from; while others are away it waits, since a turn left out is never learned from."""
     backoff, tries = Backoff(RETRY_DELAY, MAX_RETRY_DELAY), 0
     while True:
         try:
-            choices = await _choices(bus, fact.block)
-            if choices.on and await learner.learn(fact, choices):
+            choices = await _choices(learning.bus, fact.block)
+            if choices.on and await learning.learner.learn(fact, choices):
                 log.debug("learned from turn %s", fact.turn)
             return
         except (BusError, ToolError, WriteConflict) as error:

@@ -1,15 +1,14 @@
 """The tool ``retrieve``."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
 from trunkline import Tool, ToolContext, tool
-from trunkline_rlm.budget import Budget
-from trunkline_rlm.memory_functions import MemoryFunctions
-from trunkline_rlm.repl.process import ReplLimits
-from trunkline_rlm.retrieval import Retrieval, RetrievalLimits
 from trunkline_rlm.settings import RlmSettings
+
+if TYPE_CHECKING:
+    from trunkline_rlm.retrieval import RetrievalLimits
 
 TIMEOUT = 1_800.0
 
@@ -28,6 +27,10 @@ def retrieve_tool(settings: RlmSettings) -> Tool:
             query: The question, with all that is needed to understand it.
             max_iterations: How many steps the search may take.
         """
+        from trunkline_rlm.budget import Budget
+        from trunkline_rlm.memory_functions import MemoryFunctions
+        from trunkline_rlm.retrieval import Retrieval
+
         library = MemoryFunctions(context.memory, context.report)
         budget = Budget(max_cost=round(settings.max_cost_usd * 1_000_000), max_calls=settings.max_calls)
         bounds = _bounds(settings, max_iterations or settings.max_iterations)
@@ -47,7 +50,10 @@ def retrieve_tool(settings: RlmSettings) -> Tool:
     return retrieve
 
 
-def _bounds(settings: RlmSettings, iterations: int) -> RetrievalLimits:
+def _bounds(settings: RlmSettings, iterations: int) -> "RetrievalLimits":
+    from trunkline_rlm.repl.process import ReplLimits
+    from trunkline_rlm.retrieval import RetrievalLimits
+
     limits = ReplLimits(timeout=settings.timeout, memory=settings.memory_mb * 1024 * 1024)
     return RetrievalLimits(
         iterations=iterations, depth=settings.max_depth, limits=limits, model=settings.model

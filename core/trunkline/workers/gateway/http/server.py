@@ -1,9 +1,11 @@
 """Runs uvicorn inside the worker's task group: socket, start and end. Defines no routes."""
 
+import asyncio
 import errno
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import anyio
 import uvicorn
@@ -57,7 +59,7 @@ class HttpServer:
             http=protocol,
             loop="none",
             lifespan="off",
-            ws="websockets-sansio",
+            ws=_websocket_protocol,  # type: ignore[arg-type]  # uvicorn only calls it
             ws_max_size=max_message,
             ws_max_queue=4,
             ws_ping_interval=PING_SECONDS,
@@ -121,6 +123,15 @@ class _UvicornServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
         self.stopped = True
+
+
+def _websocket_protocol(**arguments: Any) -> asyncio.Protocol:
+    """Return the protocol of a connection that becomes a WebSocket. By its name, uvicorn would import it at each
+    start.
+    """
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+    return WebSocketsSansIOProtocol(**arguments)
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:
