@@ -142,14 +142,20 @@ async def check_continuation(talk: Talk, record: SummaryRecord) -> None:
     assert [m.content for m in found.messages if m.role == "user"][:2] == ["One.", "Two."]
 
 
+async def long_talk(running: ProcessPlatform) -> Talk:
+    """A conversation that is about to be compacted."""
+    talk = Talk(running)
+    for text in ("One.", "Two.", "big"):
+        await talk.say(text)
+    return talk
+
+
 async def test_a_monitor_killed_while_it_summarises_leaves_it_to_the_next(
     module_platform: ProcessPlatform,
 ) -> None:
     """The summary that was being written is lost, and the next monitor writes one."""
     async with shared_platform(module_platform) as running:
-        talk = Talk(running)
-        for text in ("One.", "Two.", "big"):
-            await talk.say(text)
+        talk = await long_talk(running)
         await until(talk.is_summarising)
         running.kill("monitor")
         talk.let_go()
@@ -164,9 +170,7 @@ async def test_a_monitor_killed_before_it_summarises_leaves_it_to_the_next(
 ) -> None:
     """The turn that ended is a stored fact, so its conversation is compacted after a restart."""
     async with shared_platform(module_platform) as running:
-        talk = Talk(running)
-        for text in ("One.", "Two.", "big"):
-            await talk.say(text)
+        talk = await long_talk(running)
         running.kill("monitor")
         talk.let_go()
         await running.restart("monitor")

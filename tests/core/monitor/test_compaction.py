@@ -152,6 +152,15 @@ async def compacted(running: Platform, conversation: str, previous: str = "") ->
     return found[-1]
 
 
+async def compacted_talk(model: "Model", running: Platform, *texts: str) -> tuple[str, SummaryRecord]:
+    """Say the texts, with answers that make the conversation long. Return it with the record of its first
+    compaction."""
+    model.size = 9_000
+    answer = await say_all(running, texts)
+    conversation = answer.accepted.conversation
+    return conversation, await compacted(running, conversation)
+
+
 def statuses(answer: TurnAnswer) -> list[StatusShown]:
     """The statuses of compactions that people were shown in a turn."""
     found = [event for event in answer.events if isinstance(event, StatusShown)]
@@ -202,11 +211,9 @@ async def test_the_context_files_stay_after_a_compaction() -> None:
     """Identity, skills, memory and tools are rendered anew for each turn and are never summarised (MN-T9)."""
     model = Model()
     async with talking(model) as running:
-        model.size = 9_000
-        answer = await say_all(running, ["One.", "Two.", "Three."])
-        await compacted(running, answer.accepted.conversation)
+        conversation, _ = await compacted_talk(model, running, "One.", "Two.", "Three.")
         before = model.turns[-1]
-        await say_all(running, ["Four."], answer.accepted.conversation)
+        await say_all(running, ["Four."], conversation)
         after = model.turns[-1]
         system = [[m.content for m in one.messages if m.role == "system"] for one in (before, after)]
         assert system[0] == system[1] and "AGENT.md" in system[0][0]
@@ -217,10 +224,7 @@ async def test_the_summary_stays_the_same_between_turns() -> None:
     """A summary changes the beginning of the request once; after that each request begins as the one before it."""
     model = Model()
     async with talking(model) as running:
-        model.size = 9_000
-        answer = await say_all(running, ["One.", "Two.", "Three."])
-        conversation = answer.accepted.conversation
-        await compacted(running, conversation)
+        conversation, _ = await compacted_talk(model, running, "One.", "Two.", "Three.")
         model.size = 100
         await say_all(running, ["Four.", "Five.", "Six."], conversation)
         for before, now in zip(model.turns[-3:-1], model.turns[-2:], strict=True):
@@ -231,10 +235,7 @@ async def test_the_journal_names_the_summary_that_a_turn_used() -> None:
     """With its text, so that a monitor that takes the turn over sends the same request."""
     model = Model()
     async with talking(model) as running:
-        model.size = 9_000
-        answer = await say_all(running, ["One.", "Two.", "Three."])
-        conversation = answer.accepted.conversation
-        record = await compacted(running, conversation)
+        conversation, record = await compacted_talk(model, running, "One.", "Two.", "Three.")
         last = await say_all(running, ["Four."], conversation)
         started = next(one for one in await journal(running, last) if isinstance(one, TurnStarted))
         assert started.summary_record == record
@@ -270,10 +271,7 @@ async def test_the_context_view_shows_the_summary() -> None:
     """As a part of its own, in place of the messages that it covers."""
     model = Model()
     async with talking(model) as running:
-        model.size = 9_000
-        answer = await say_all(running, ["One.", "Two.", "Three."])
-        conversation = answer.accepted.conversation
-        await compacted(running, conversation)
+        conversation, _ = await compacted_talk(model, running, "One.", "Two.", "Three.")
         await say_all(running, ["Four."], conversation)
         view = await running.gateway.context(conversation, texts=True)
         own = ("summary", "history", "recall", "message")
@@ -286,10 +284,7 @@ async def test_the_next_summary_continues_the_one_before_it() -> None:
     (MB-T13b)."""
     model = Model()
     async with talking(model) as running:
-        model.size = 9_000
-        answer = await say_all(running, ["The code is 4711.", "Two."])
-        conversation = answer.accepted.conversation
-        first = await compacted(running, conversation)
+        conversation, first = await compacted_talk(model, running, "The code is 4711.", "Two.")
         await say_all(running, ["Three."], conversation)
         second = await compacted(running, conversation, first.id)
         assert second.count > first.count
@@ -301,9 +296,7 @@ async def test_the_cost_of_a_summary_is_recorded_as_such() -> None:
     """The ledger has the request under the purpose ``summary``."""
     model = Model([Text(SUMMARY), Finish(usage=Usage(input_tokens=70, output_tokens=7), model="scripted")])
     async with talking(model) as running:
-        model.size = 9_000
-        answer = await say_all(running, ["One.", "Two."])
-        await compacted(running, answer.accepted.conversation)
+        conversation, _ = await compacted_talk(model, running, "One.", "Two.")
 
         async def entries() -> list[Any]:
             found = [stored.data async for stored in running.bus.history(COST, after=0)]
@@ -314,7 +307,7 @@ async def test_the_cost_of_a_summary_is_recorded_as_such() -> None:
 
         await until(is_recorded)
         [entry] = await entries()
-        assert entry.usage.input_tokens == 70 and entry.conversation == answer.accepted.conversation
+        assert entry.usage.input_tokens == 70 and entry.conversation == conversation
 
 
 async def test_a_failed_summary_leaves_the_conversation_as_it_is() -> None:
@@ -337,13 +330,11 @@ async def test_without_the_plugin_all_messages_are_sent(tmp_path: Path) -> None:
     """Also those of a conversation that was compacted while the plugin was there."""
     model = Model()
     async with talking(model, tmp_path) as running:
-        model.size = 9_000
-        answer = await say_all(running, ["One.", "Two."])
-        await compacted(running, answer.accepted.conversation)
+        conversation, _ = await compacted_talk(model, running, "One.", "Two.")
     again = Model()
     disabled = {"plugins.disabled": ("trunkline-compaction",), "plugins.compaction.keep_messages": 6}
     async with talking(again, tmp_path, **disabled) as running:
-        await say_all(running, ["Three."], answer.accepted.conversation)
+        await say_all(running, ["Three."], conversation)
         assert contents(again.turns[-1])[0] == "One."
 
 

@@ -142,9 +142,6 @@ class SpeechWireFormat(TranscriptWireFormat):
         self.output_words += 1
         return piece.encode()
 
-    def whole(self, reply: Reply) -> dict[str, Any]:
-        raise NotImplementedError("speech is always sent as it is made")
-
 
 class SpeechEventsWireFormat(SpeechWireFormat):
     """The audio of a text, as events."""
