@@ -32,9 +32,14 @@ fields of a client.
 
 ## Handshake
 
-The credential is the same as [over HTTP](http.md). A handshake without a valid one is answered by 401, one from a page
-of another origin by 403, and one above `gateway.max_sockets` by 429. If the client offers the sub-protocol
-`trunkline.v1`, the server takes it.
+The credential is the same as [over HTTP](http.md): a header, or the cookie of a session. A browser's script cannot send
+a header, so it may ask for a ticket by `POST /api/ws-ticket` and offer the sub-protocols `trunkline.v1` and
+`ticket.TICKET`. A ticket opens one socket, within 30 seconds. The server takes the sub-protocol `trunkline.v1` if it is
+offered.
+
+A handshake without a valid credential, or with two, is answered by 401. One from a page of another origin is answered
+by 403, and so is one from a browser that names no origin: the origin has to be the server's own, under its own name or
+one of `gateway.allowed_hosts`. One above `gateway.max_sockets` is answered by 429.
 
 ## Replies
 
@@ -62,6 +67,7 @@ present states.
 | 1007 | a text message was not UTF-8 |
 | 1009 | a message was too large |
 | 1011 | the client did not answer a ping for 20 seconds |
+| 4401 | the access token or session has ended |
 """
 
 

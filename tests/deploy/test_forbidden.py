@@ -23,7 +23,7 @@ STREAMS = (
 BUCKETS = (
     "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits", "KV_key-pools",
     "KV_redaction", "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
-    "OBJ_audio", "KV_tokens", "KV_pairings",
+    "OBJ_audio", "KV_tokens", "KV_pairings", "KV_tickets",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -121,7 +121,13 @@ def published() -> Iterator[str]:
     yield from (*COMMANDS, *SAYINGS, *SERVICE, *api())
     yield from ("$KV.pulse.key", "$KV.evil.key", "$O.exports.C.key", "$O.exports.M.key", "$O.evil.C.key")
     yield from ("$KV.quotas.key", "$KV.transcripts.key", "$KV.requests.key", "$KV.circuits.key")
-    yield from ("$KV.key-pools.key", "$KV.redaction.key", "$KV.tokens.key", "$KV.pairings.key")
+    yield from (
+        "$KV.key-pools.key",
+        "$KV.redaction.key",
+        "$KV.tokens.key",
+        "$KV.pairings.key",
+        "$KV.tickets.key",
+    )
     yield from ("$O.imports.C.key", "$O.imports.M.key", "$O.results.C.key", "$O.results.M.key")
     yield from ("$O.files.C.key", "$O.files.M.key", "$KV.deleted-responses.key")
     yield from ("$O.audio.C.key", "$O.audio.M.key")
@@ -240,7 +246,8 @@ PUBLISH: dict[str, set[str]] = {
         *memory("history", "attachments-store"), *FILES, *BRINGS, *MODELS, "trunkline.cmd.model.complete",
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *looks("AUDIT"), *DEADLINES,
-        *reads("KV_workers", "KV_pulse", "KV_tokens", "KV_pairings"), "$KV.tokens.key", "$KV.pairings.key",
+        *reads("KV_workers", "KV_pulse", "KV_tokens", "KV_pairings", "KV_tickets"), "$KV.tokens.key",
+        "$KV.pairings.key", "$KV.tickets.key",
         *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor", "tools"), *SIZES,
         *HEARS, TOKENS_CHANGED,
     },
@@ -325,7 +332,8 @@ SUBSCRIBE: dict[str, set[str]] = {
             if one.startswith(("trunkline.cmd.gateway.", "trunkline.cmd.conversation.", "trunkline.cmd.auth."))
         ),
         "trunkline.cmd.gateway.*.send", "trunkline.feed.turn.conv.turn", "trunkline.evt.memory.files.changed", *SERVICE,
-        "trunkline.evt.approval.one", TOKENS_CHANGED,
+        "trunkline.evt.approval.one", "trunkline.evt.turn.main.finished", BUDGET_EVENT, "trunkline.ctl.panic",
+        TOKENS_CHANGED,
     },
     "monitor": {
         "trunkline.cmd.model.complete", *MODELS, *ABILITIES, "trunkline.evt.memory.files.changed",

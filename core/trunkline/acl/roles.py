@@ -91,15 +91,18 @@ GATEWAY = Role(
         s.TURN_CONTEXT,
     ),
     publishes=(s.INBOX, s.APPROVAL, s.AUDIT, s.TOKENS_CHANGED),
-    subscribes=(s.FEED, s.TURN_FACT, s.APPROVAL, s.MEMORY_CHANGED, s.TOKENS_CHANGED),
+    subscribes=(
+        s.FEED, s.TURN_FACT, s.APPROVAL, s.BUDGET_EVENT, s.PANIC, s.MEMORY_CHANGED, s.TOKENS_CHANGED,
+    ),
     reads_streams=CHANNEL_READER,
     pulls=(s.DEADLINE_CONSUMER,),
     writes_buckets=(
         s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET, s.TOKEN_BUCKET, s.PAIRING_BUCKET,
+        s.TICKET_BUCKET,
     ),
     reads_buckets=(
         s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET,
-        s.TOKEN_BUCKET, s.PAIRING_BUCKET,
+        s.TOKEN_BUCKET, s.PAIRING_BUCKET, s.TICKET_BUCKET,
     ),
     puts_objects=(s.FILE_STORE, s.IMPORT_STORE, s.AUDIO_STORE),
     takes_objects=(s.FILE_STORE,),

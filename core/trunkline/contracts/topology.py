@@ -12,6 +12,7 @@ from trunkline.contracts.gateway.subjects import (
     REQUEST_BUCKET,
     TRANSCRIPT_BUCKET,
 )
+from trunkline.contracts.gateway.ticket import TICKET_BUCKET
 from trunkline.contracts.models.circuits import CIRCUIT_BUCKET
 from trunkline.contracts.models.key_pools import KEY_POOL_BUCKET
 from trunkline.contracts.models.redaction_key import REDACTION_BUCKET
@@ -76,6 +77,7 @@ BUCKETS = (
     REDACTION_BUCKET,
     TOKEN_BUCKET,
     PAIRING_BUCKET,
+    TICKET_BUCKET,
 )
 
 

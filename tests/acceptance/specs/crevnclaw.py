@@ -17,14 +17,14 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "plugins/budget/tests/test_budgets.py",
     ),
     "CC-F3": planned(16, "Lane scheduler: System 0, Interactive 1, Background 2"),
-    "CC-F4": planned(14, "WebSocket server: Origin allowlist, bearer token at HTTP upgrade"),
+    "CC-F4": done("WebSocket server: Origin allowlist, bearer token at HTTP upgrade"),
     "CC-F5": planned(14, "Pairing: crevnclaw pair --generate → JWT, stored in ~/.crevnclaw/config.json"),
     "CC-F6": done(
         "Router: typed event bus between connections, sandbox, memory, LLM",
         "tests/bus/test_service.py",
         "tests/bus/test_codec.py",
     ),
-    "CC-F7": planned(14, "WS envelope {type, id, timestamp (ISO date-time), payload object}"),
+    "CC-F7": done("WS envelope {type, id, timestamp (ISO date-time), payload object}"),
     "CC-F8": done(
         "LLMProvider chat(messages, tools?), streamChat(...), embed(text)",
         "adapters/openai/tests/test_contract.py",
@@ -82,9 +82,9 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/core/config/test_load.py::test_a_file_that_cannot_be_read",
         "plugins/budget/tests/test_budgets.py::test_a_limit_that_cannot_be_is_refused",
     ),
-    "CC-T5": planned(14, "no token → 401; garbage → 401; other secret → 401; expired → 401"),
+    "CC-T5": done("no token → 401; garbage → 401; other secret → 401; expired → 401"),
     "CC-T6": planned(14, "pairing: token file 0600; single use (second exchange fails), expires"),
-    "CC-T7": planned(14, "envelope missing id / bad timestamp / unknown type → error reply"),
+    "CC-T7": done("envelope missing id / bad timestamp / unknown type → error reply"),
     "CC-T8": done(
         "breaker: spend 9.99 of 10 → allowed",
         "plugins/budget/tests/test_limits.py",

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from tests.support.socket_client import NOW, open_socket, shown, turn_of
 from trunkline.contracts.turns.feed_messages import StatusShown
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.gateway.http.schemas import Error
@@ -30,7 +31,6 @@ from trunkline_bus import Refusal
 
 from .conftest import Environment, until
 from .fake_monitor import FakeTurn
-from .socket_client import NOW, open_socket, shown, turn_of
 
 pytestmark = pytest.mark.anyio
 

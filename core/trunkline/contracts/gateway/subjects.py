@@ -52,6 +52,7 @@ from trunkline.contracts.gateway.messages import (
     TurnView,
 )
 from trunkline.contracts.gateway.operation import GatewayOperation, command, query
+from trunkline.contracts.gateway.ticket import TICKET_BUCKET as TICKET_BUCKET
 from trunkline.contracts.models.listing import ListModels, ModelListings
 from trunkline.contracts.turns.context_view import ContextView, GetContext
 from trunkline.contracts.turns.messages import ApprovalDecided

@@ -10,7 +10,7 @@ person's browser (design section 7.10).
 import ipaddress
 import logging
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from urllib.parse import urlsplit
 
@@ -22,12 +22,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trunkline.contracts.gateway.access import Identity
 from trunkline.errors import ErrorCode, Unavailable
-from trunkline.runtime.http.auth import HttpAuth, is_own_origin, session_tokens
+from trunkline.runtime.http.auth import CREDENTIALS, HttpAuth, is_own_origin, session_tokens
 from trunkline_bus import new_id, remote_parent, start_span
 
 log = logging.getLogger(__name__)
 
-INTERNAL_ERROR, SIGNED_OUT = 1011, 1008
+INTERNAL_ERROR, SIGNED_OUT = 1011, 4401
 """The codes with which a WebSocket is closed after an internal error, and when its credential has ended."""
 
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -40,13 +40,20 @@ CORRELATION = "trunkline.correlation"
 IDENTITY = "trunkline.identity"
 """The key of the identity in a request's scope."""
 
+TICKET_PROTOCOL = "ticket."
+"""The beginning of the sub-protocol that carries a ticket in the handshake of a WebSocket."""
+
 RefusalFactory = Callable[[ErrorCode, str], ASGIApp]
 """Builds the response to a failure at a path, in the form that its clients expect."""
 
 
 class AuthMiddleware:
     """ASGI middleware. ``open_paths`` need no credential. ``host`` is the address that the server listens on, ``hosts``
-    are further host names of the server. The path ``hidden`` and the paths below it respond with not found."""
+    are further host names of the server. The path ``hidden`` and the paths below it respond with not found.
+
+    ``redeem_ticket`` returns the identity of a ticket, once. The WebSocket at ``ticket_path`` takes one in place of
+    another credential.
+    """
 
     def __init__(
         self,
@@ -58,12 +65,16 @@ class AuthMiddleware:
         hosts: Collection[str] = (),
         open_paths: Collection[str] = (),
         hidden: str = "",
+        redeem_ticket: Callable[[str], Awaitable[Identity | None]] | None = None,
+        ticket_path: str = "",
     ) -> None:
         self._app = app
         self._auth = auth
         self._refuse = refuse
         self._tracer = tracer
         self._hidden = hidden
+        self._redeem_ticket = redeem_ticket
+        self._ticket_path = ticket_path
         self._hosts = _own_names(host) | {name.lower() for name in hosts}
         self._open = frozenset(open_paths)
 
@@ -90,19 +101,29 @@ class AuthMiddleware:
         is_unsafe = scope["type"] == "websocket" or scope["method"] not in SAFE
         if is_unsafe and not is_own_origin(given):
             return ErrorCode.FORBIDDEN
+        if scope["type"] == "websocket" and "origin" not in given and _is_browser(headers):
+            return ErrorCode.FORBIDDEN  # every browser names the origin of a WebSocket
         if self._hidden and (path == self._hidden or path.startswith(self._hidden + "/")):
             return ErrorCode.NOT_FOUND
         if path in self._open:
             return None
-        if scope["type"] == "websocket" and "origin" not in given and session_tokens(headers):
-            return ErrorCode.FORBIDDEN  # every browser names the origin of a WebSocket
         try:
-            identity = await self._auth.identify(headers)
+            identity = await self._identify(scope, headers)
         except Unavailable as error:
             log.warning("a request to %s is refused: %s", path, error)
             return ErrorCode.ENGINE_UNAVAILABLE
         scope[IDENTITY] = identity
         return None if identity is not None else ErrorCode.UNAUTHORIZED
+
+    async def _identify(self, scope: Scope, headers: list[tuple[str, str]]) -> Identity | None:
+        """Return who sends a request: by its ticket if it may have one, else by its headers. Raises Unavailable."""
+        tickets = [one for one in scope.get("subprotocols", ()) if one.startswith(TICKET_PROTOCOL)]
+        if not tickets or scope["path"] != self._ticket_path or self._redeem_ticket is None:
+            return await self._auth.identify(headers)
+        others = sum(name in CREDENTIALS for name, _ in headers) + len(session_tokens(headers))
+        if len(tickets) + others > 1:
+            return None  # ambiguous: several credentials
+        return await self._redeem_ticket(tickets[0].removeprefix(TICKET_PROTOCOL))
 
     async def _traced(self, scope: Scope, receive: Receive, send: Send) -> None:
         attributes = {"http.request.method": scope["method"]}
@@ -202,6 +223,13 @@ def _own_names(host: str) -> frozenset[str]:
         return frozenset(local | {host})
     name = socket.gethostname().lower()
     return frozenset(local | {host, name, f"{name}.local", "*"})
+
+
+def _is_browser(headers: list[tuple[str, str]]) -> bool:
+    """Report whether a request seems to come from a browser: by its name, or because it has a session."""
+    return any(name == "user-agent" and "mozilla/" in value.lower() for name, value in headers) or bool(
+        session_tokens(headers)
+    )
 
 
 def _is_address(name: str) -> bool:

@@ -130,6 +130,16 @@ class ConversationService:
             running=states[0].request.turn if states else None,
         )
 
+    async def summary(self, conversation: str) -> ConversationSummary:
+        """Return the list entry of a conversation, stored or not. Refused with ``not_found``."""
+        stored = await self._find(conversation)
+        if stored is not None:
+            return stored
+        states = await self._turns.unfinished(conversation)
+        if not states:
+            raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
+        return _unstored_summary(states)
+
     async def context(self, asked: GetContext, sender: Sender) -> ContextView:
         """Return what a model was sent in a turn of the conversation. Refused with ``not_found``.
 

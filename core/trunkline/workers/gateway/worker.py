@@ -9,6 +9,7 @@ from opentelemetry.metrics import get_meter
 from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import StorageError, TrunklineError
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.home.listeners import Listener, registered_listener
 from trunkline.home.secret_file import load_secret
 from trunkline.runtime.auth.token_key import TokenKey
@@ -73,11 +74,14 @@ class GatewayWorker(Worker):
         from trunkline.workers.gateway.http.metrics import JournalMetrics
         from trunkline.workers.gateway.http.server import HttpServer
         from trunkline.workers.gateway.socket.registry import SocketRegistry
+        from trunkline.workers.gateway.socket.tickets import TicketStore
 
         context, settings = self.context, self.context.config.settings.gateway
         auth, token = self._services.auth, load_secret(context.home.token_file)
         poll_limiter, self._closing = PollLimiter(), anyio.Event()
-        self.sockets = SocketRegistry(self._services, poll_limiter, self._closing, settings.max_sockets)
+        self.sockets = SocketRegistry(
+            self._services, poll_limiter, self._closing, KillSwitch(context.home.path), settings.max_sockets
+        )
         state = AppState(
             services=self._services,
             auth=HttpAuth(token, context.plugins.authenticators(), auth.registry, auth.audit.sign_in_refused),
@@ -86,6 +90,7 @@ class GatewayWorker(Worker):
             max_content=settings.max_content,
             metrics=JournalMetrics(context.bus),
             sockets=self.sockets,
+            tickets=TicketStore(context.bus),
             poll_limiter=poll_limiter,
             closing=self._closing,
             metrics_for=settings.metrics,

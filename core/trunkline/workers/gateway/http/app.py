@@ -69,6 +69,8 @@ def build_app(state: AppState) -> Starlette:
                 hosts=state.hosts,
                 open_paths=open_paths(state) | {route.path for route in site},
                 hidden=HIDDEN,
+                redeem_ticket=state.tickets.redeem,
+                ticket_path=socket.PATH,
             )
         ],
         exception_handlers={

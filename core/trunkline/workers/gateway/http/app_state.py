@@ -18,6 +18,7 @@ from trunkline.workers.gateway.services import Services
 if TYPE_CHECKING:
     from trunkline.workers.gateway.http.metrics import JournalMetrics
     from trunkline.workers.gateway.socket.registry import SocketRegistry
+    from trunkline.workers.gateway.socket.tickets import TicketStore
 
 CHANNEL = "http"
 
@@ -43,6 +44,7 @@ class AppState:
     max_content: int
     metrics: "JournalMetrics"
     sockets: "SocketRegistry"
+    tickets: "TicketStore"
     poll_limiter: PollLimiter
     closing: anyio.Event
     metrics_for: Literal["token", "open", "off"] = "token"

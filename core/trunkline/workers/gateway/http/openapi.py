@@ -82,6 +82,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "post", "/api/turns/{id}/calls/{call}/decision", "Decide about a parked call.",
         own.DecisionRequest, 202, own.TurnDetail,
     ),
+    ("post", "/api/ws-ticket", "A ticket for a WebSocket.", None, 201, own.TicketIssued),
     ("get", "/api/approvals", "The calls that wait for a person.", None, 200, own.ApprovalStates),
     ("get", "/api/approvals/{id}", "One of them, with its arguments.", None, 200, own.ApprovalState),
     ("get", "/api/approvals/granted", "The grants.", None, 200, own.GrantStates),

@@ -279,6 +279,16 @@ class Accepted(Out, frozen=True, kw_only=True):
     otherwise: str | None = None
 
 
+class TicketIssued(Out, frozen=True, kw_only=True):
+    """A ticket that opens one WebSocket at ``/ws`` within ``seconds``. ``protocols`` are the sub-protocols to offer in
+    the handshake, for ``new WebSocket(url, protocols)``.
+    """
+
+    ticket: str
+    seconds: float
+    protocols: tuple[str, ...]
+
+
 class BlockState(Out, frozen=True, kw_only=True):
     """A block.
 

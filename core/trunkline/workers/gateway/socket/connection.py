@@ -99,8 +99,6 @@ class Connection:
             return await self._send_error(error, id_of(message))
         try:
             await self._handle(envelope, tasks)
-        except WebSocketDisconnect:
-            return None
         except Exception as error:
             await self._send_error(error, envelope.id)
 
@@ -137,8 +135,6 @@ class Connection:
         with scope:
             try:
                 await subscription.run()
-            except WebSocketDisconnect:
-                return
             except Exception as error:
                 await self._send_error(error, subscription.id, subscription=subscription.id)
         if self._scopes.get(subscription.id) is scope:
@@ -153,18 +149,15 @@ class Connection:
         reference = new_id("err")
         refused = to_refusal(error, reference)
         log.info("refused over a socket (%s): %s: %.400r", reference, refused.code, refused.message)
-        try:
-            await self._send(
-                error_envelope(
-                    refused,
-                    reply_to=reply_to,
-                    correlation_id=reference,
-                    subscription=subscription,
-                    why=self._reason(refused),
-                )
+        await self._send(
+            error_envelope(
+                refused,
+                reply_to=reply_to,
+                correlation_id=reference,
+                subscription=subscription,
+                why=self._reason(refused),
             )
-        except WebSocketDisconnect:
-            return
+        )
 
     def _reason(self, error: Refusal) -> str:
         """Return why a request conflicts with the present state. The owner alone learns it, as over HTTP."""
@@ -175,5 +168,11 @@ class Connection:
         await self._send_text(encode_envelope(envelope))
 
     async def _send_text(self, text: str) -> None:
-        async with self._sending:
-            await self._socket.send_text(text)
+        """Send a message once the client has room for it. Does not return if the client has gone."""
+        try:
+            async with self._sending:
+                await self._socket.send_text(text)
+        except WebSocketDisconnect:
+            if self._end is not None:
+                self._end()
+            await anyio.sleep_forever()  # cancelled

@@ -390,13 +390,16 @@ class AgentStatus(TurnPayload, frozen=True, kw_only=True, tag_field="kind", tag=
     text: str = ""
 
 
+TurnState = Literal["queued", "running", "parked", "finished"]
+
+
 class TurnStatus(Out, frozen=True, kw_only=True, tag_field="kind", tag="turn"):
     """A turn began, waits for a person, or has ended."""
 
     block: str
     conversation: str
     turn: str
-    status: Literal["queued", "running", "parked", "finished"]
+    status: TurnState
     reason: FinishReason | None = None
 
 

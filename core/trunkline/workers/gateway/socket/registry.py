@@ -8,9 +8,12 @@ import anyio
 
 from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.errors import ErrorCode
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.services import Services
 from trunkline.workers.gateway.socket.conversation_turns import ConversationTurns
+from trunkline.workers.gateway.socket.platform_feed import PlatformFeed
+from trunkline.workers.gateway.socket.platform_watch import PlatformWatch
 from trunkline.workers.gateway.socket.turn_feed import TurnFeeds
 from trunkline_bus import background_tasks
 
@@ -24,13 +27,20 @@ class SocketRegistry:
     """The sockets of one gateway. ``max_sockets`` is the largest number of sockets of one identity."""
 
     def __init__(
-        self, services: Services, poll_limiter: PollLimiter, closing: anyio.Event, max_sockets: int
+        self,
+        services: Services,
+        poll_limiter: PollLimiter,
+        closing: anyio.Event,
+        kill_switch: KillSwitch,
+        max_sockets: int,
     ) -> None:
         self.services = services
         self._poll_limiter = poll_limiter
         self._closing = closing
         self._max_sockets = max_sockets
         self._connections: dict[str, set[Connection]] = {}
+        self._platform = PlatformWatch(services, kill_switch)
+        self._watches_platform = False
         self.turns = ConversationTurns(services.bus, poll_limiter)
 
     @asynccontextmanager
@@ -38,9 +48,18 @@ class SocketRegistry:
         """Keep the registry open; every socket that is left is closed when the server stops."""
         await self.turns.open()
         async with background_tasks() as tasks:
+            self._tasks = tasks
             self.feeds = TurnFeeds(self.services.bus, self._poll_limiter, tasks)
             tasks.start_soon(self._close_all)
             yield
+
+    async def platform_feed(self) -> PlatformFeed:
+        """Return the feed of the whole platform. It is watched from the first use on."""
+        if not self._watches_platform:
+            self._watches_platform = True
+            self._tasks.start_soon(self._platform.run)
+        await self._platform.ready.wait()
+        return self._platform.feed
 
     def count(self, identity: str) -> int:
         """Return the number of open sockets of an identity."""

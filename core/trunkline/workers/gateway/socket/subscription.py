@@ -1,9 +1,11 @@
 """One subscription of a socket: finds what it watches, then sends its events until the socket or the client ends it."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 import anyio
+from anyio.abc import TaskGroup
 
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.access import is_home_owner
@@ -11,11 +13,15 @@ from trunkline.contracts.turns.feed_merge import parse_position
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.sender import Sender
+from trunkline.workers.gateway.socket.bounded_log import ReaderBehind
 from trunkline.workers.gateway.socket.codec import encode_envelope, now
 from trunkline.workers.gateway.socket.envelopes import ResyncEnvelope, ResyncPayload, Subscribe
+from trunkline.workers.gateway.socket.platform_feed import EVERYBODY, PlatformEntry
 from trunkline.workers.gateway.socket.registry import SocketRegistry
 from trunkline.workers.gateway.socket.turn_envelopes import TurnPlace
-from trunkline_bus import background_tasks, new_id
+from trunkline_bus import RemoteFault, background_tasks, new_id
+
+log = logging.getLogger(__name__)
 
 Send = Callable[[str], Awaitable[None]]
 
@@ -50,26 +56,32 @@ class SocketSubscription:
             )
             if len(wanted.after) > 1:
                 raise InvalidField(("payload", "after"), "For a conversation, name one turn.")
-        else:
-            raise InvalidField(("payload", "turn"), "Name a turn or a conversation.")
+        elif wanted.block is not None:
+            self._block = (await services.blocks.get_block(wanted.block, self._sender)).name
 
     async def run(self) -> None:
         """Send the events until all have been sent. Raises what the reader raises, and Refusal with ``not_found`` when
         the block is no longer shared with the client."""
+        if not self._block:  # what is sent of everything is checked one by one
+            await self._watch()
+        elif await self._is_lost_during(self._block, self._watch):
+            raise refusal(ErrorCode.NOT_FOUND)
+
+    async def _is_lost_during(self, block: str, watch: Callable[[], Awaitable[None]]) -> bool:
+        """Watch while the client may read the block. Report whether it may not any more."""
         lost = False
 
         async def wait_until_lost() -> None:
             nonlocal lost
-            await self._registry.services.access.wait_until_lost(self._sender.identity, self._block)
+            await self._registry.services.access.wait_until_lost(self._sender.identity, block)
             lost = True
             watching.cancel()
 
         async with background_tasks() as tasks:
             with anyio.CancelScope() as watching:
                 tasks.start_soon(wait_until_lost)
-                await self._watch()
-        if lost:
-            raise refusal(ErrorCode.NOT_FOUND)
+                await watch()
+        return lost
 
     async def _watch(self) -> None:
         wanted = self._wanted
@@ -78,12 +90,53 @@ class SocketSubscription:
             await self._send_turn(TurnPlace(self._block, state.request.conversation, wanted.turn))
         elif wanted.conversation is not None:
             await self._send_conversation(wanted.conversation)
+        else:
+            await self._send_platform(wanted.block)
 
     async def _send_conversation(self, conversation: str) -> None:
         first = next(iter(self._wanted.after), None)
         async with aclosing(self._registry.turns.watch(conversation, first)) as turns:
             async for turn in turns:
                 await self._send_turn(TurnPlace(self._block, conversation, turn))
+
+    async def _send_platform(self, block: str | None) -> None:
+        """Send the present states, then the changes, of a block or of everything."""
+        feed = await self._registry.platform_feed()
+        watched: set[str] = set()
+        async with background_tasks() as tasks:
+            while True:
+                number, states = feed.end, feed.states()
+                try:
+                    for entry in states:
+                        await self._send_entry(entry, block, tasks, watched)
+                    while True:
+                        await self._send_entry(await feed.read(number), block, tasks, watched)
+                        number += 1
+                except ReaderBehind:
+                    await self._send(self._resync("", ""))
+
+    async def _send_entry(
+        self, entry: PlatformEntry, block: str | None, tasks: TaskGroup, watched: set[str]
+    ) -> None:
+        if block is not None and entry.block not in (block, EVERYBODY):
+            return
+        rights = await self._registry.services.access.rights_of(self._sender.identity)
+        is_known = rights.is_unlimited or entry.block == EVERYBODY
+        if not is_known and not (entry.block and rights.may(TokenScope.READ, entry.block)):
+            return
+        await self._send(entry.text)
+        place = entry.running
+        if self._wanted.events and place is not None and place.turn not in watched:
+            watched.add(place.turn)
+            tasks.start_soon(self._send_watched_turn, place, watched)
+
+    async def _send_watched_turn(self, place: TurnPlace, watched: set[str]) -> None:
+        """Send the events of one of many turns. That one of them cannot be read ends no other."""
+        try:
+            await self._is_lost_during(place.block, lambda: self._send_turn(place))
+        except RemoteFault as error:
+            log.info("the events of turn %s cannot be read: %s", place.turn, error)
+        watched.discard(place.turn)
 
     async def _send_turn(self, place: TurnPlace) -> None:
         position = self._wanted.after.get(place.turn, "")

@@ -1,0 +1,237 @@
+"""States and changes over ``/ws``: turns, conversations, approvals, blocks, workers, budgets and panic (CC-F22, T8)."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.other_users import share
+from tests.support.socket_client import SocketClient, open_socket, shown
+from trunkline.contracts.approvals.messages import Approval, Settlement
+from trunkline.contracts.approvals.subjects import APPROVAL
+from trunkline.contracts.auth.client import AuthClient
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.costs.messages import BudgetEvent
+from trunkline.contracts.costs.subjects import BUDGET_EVENT
+from trunkline.home.kill_switch import KillSwitch
+from trunkline.workers.gateway.socket.bounded_log import MAX_ENTRIES, ReaderBehind
+from trunkline.workers.gateway.socket.envelopes import (
+    ApprovalRequestEnvelope,
+    ApprovalSettledEnvelope,
+    BankruptEnvelope,
+    BlockActivity,
+    BudgetReset,
+    ConversationStatus,
+    ErrorEnvelope,
+    PanicEnvelope,
+    PanicPayload,
+    ServerMessage,
+    StatusEnvelope,
+    TurnStatus,
+    WorkerStatus,
+)
+from trunkline.workers.gateway.socket.platform_feed import EVERYBODY, PlatformFeed
+from trunkline_bus import new_id
+
+from .conftest import Environment
+from .fake_monitor import FakeTurn
+
+pytestmark = pytest.mark.anyio
+
+
+async def until_received(client: SocketClient, wanted: Callable[[ServerMessage], bool]) -> Any:
+    """Read up to an envelope, and return it."""
+    for one in client.received:
+        if wanted(one):
+            return one
+    while True:
+        one = await client.receive()
+        if wanted(one):
+            return one
+
+
+def turn_is(turn: str, status: str) -> Callable[[ServerMessage], bool]:
+    def fits(one: ServerMessage) -> bool:
+        return isinstance(one.payload, TurnStatus) and (one.payload.turn, one.payload.status) == (
+            turn,
+            status,
+        )
+
+    return fits
+
+
+async def test_turns_and_conversations_appear_as_they_change(env: Environment) -> None:
+    """A subscription to everything shows a turn's begin and end, its new conversation, and a new title."""
+    async with open_socket(env.url, env.token) as client:
+        await client.done("subscribe")
+        sent = (await client.done("chat", content="Beans and peas.")).payload
+        await until_received(client, turn_is(sent.turn, "running"))
+        await until_received(client, turn_is(sent.turn, "finished"))
+
+        def titled(title: str) -> Callable[[ServerMessage], bool]:
+            return lambda one: (
+                isinstance(one.payload, ConversationStatus)
+                and one.payload.conversation == sent.conversation
+                and one.payload.title == title
+            )
+
+        await until_received(client, titled("Beans and peas"))
+        changed = await env.http.patch(f"/conversations/{sent.conversation}", json={"title": "Garden"})
+        assert changed.status_code == 200
+        await until_received(client, titled("Garden"))
+
+
+async def test_the_present_states_come_first(env: Environment) -> None:
+    """A client that subscribes while a turn runs is told so, and gets the turn's events if it wants them."""
+    begun, go_on = anyio.Event(), anyio.Event()
+
+    async def wait(turn: FakeTurn) -> None:
+        await turn.say("one ")
+        begun.set()
+        await go_on.wait()
+        await turn.say("two", offset=4)
+        await turn.end("one two")
+
+    env.monitor.script = wait
+    async with open_socket(env.url, env.token) as client, open_socket(env.url, env.token) as viewer:
+        sent = (await client.done("chat", content="hi")).payload
+        await begun.wait()
+        await viewer.done("subscribe", events=True)
+        await until_received(viewer, turn_is(sent.turn, "running"))
+        await until_received(viewer, lambda one: isinstance(one.payload, WorkerStatus))
+        go_on.set()
+        assert shown(await viewer.until_end(sent.turn)) == "one two"
+        await until_received(viewer, turn_is(sent.turn, "finished"))
+        later = (await client.done("chat", content="again")).payload
+        assert shown(await viewer.until_end(later.turn)) == "one two"
+
+
+async def test_a_block_subscription_shows_that_block_only(env: Environment) -> None:
+    """What happens in another block is not sent, and a block that does not exist cannot be watched."""
+    assert (await env.http.post("/api/blocks", json={"name": "other"})).status_code == 201
+    async with open_socket(env.url, env.token) as client:
+        refused = await client.ask("subscribe", block="nobody")
+        assert isinstance(refused, ErrorEnvelope) and refused.payload.code == "not_found"
+        await client.done("subscribe", block="other")
+        await client.done("chat", content="hi", block="main")
+        sent = (await client.done("chat", content="hi", block="other")).payload
+        await until_received(client, turn_is(sent.turn, "finished"))
+        changed = await env.http.patch("/api/blocks/other", json={"config": {"description": "Beans."}})
+        assert changed.status_code == 200, changed.text
+        await until_received(
+            client, lambda one: isinstance(one.payload, BlockActivity) and one.payload.changed
+        )
+    blocks = {
+        getattr(one.payload, "block", "other") for one in client.received if isinstance(one, StatusEnvelope)
+    }
+    assert blocks == {"other"}
+
+
+def approval(settled: Settlement | None = None) -> Approval:
+    asked = datetime(2026, 11, 27, tzinfo=UTC)
+    return Approval(
+        id="aaaaa-bbbbb", turn="turn_a", call="call_a", call_hash="h", tool="write_file", block="main",
+        conversation="conv_a", channel="http", actor="owner", question="May it?", asked_at=asked,
+        expires_at=asked + timedelta(days=3_650), settled=settled,
+    )  # fmt: skip
+
+
+async def test_approvals_are_shown_and_settled_to_every_client(own_env: Environment) -> None:
+    """C33: a question is broadcast, a client that comes later gets it too, and both see the decision."""
+    async with open_socket(own_env.url, own_env.token) as one, open_socket(own_env.url, own_env.token) as two:
+        await one.done("subscribe")
+        await own_env.bus.append(APPROVAL, approval(), approval="aaaaa-bbbbb")
+        request = await until_received(one, lambda got: isinstance(got, ApprovalRequestEnvelope))
+        assert (request.payload.hash, request.payload.name) == ("h", "write_file")
+        await two.done("subscribe", block="main")
+        await until_received(two, lambda got: isinstance(got, ApprovalRequestEnvelope))
+        decided = Settlement(allow=True, by="owner", at=datetime.now(UTC))
+        await own_env.bus.append(APPROVAL, approval(decided), approval="aaaaa-bbbbb")
+        for client in (one, two):
+            settled = await until_received(client, lambda got: isinstance(got, ApprovalSettledEnvelope))
+            assert settled.payload.allow and settled.payload.by == "owner"
+
+
+async def test_a_breach_reaches_every_client_once(own_env: Environment) -> None:
+    """CC-T8: one ``bankrupt`` with both numbers to every client that watches anything but a conversation."""
+    breach = BudgetEvent(
+        id=new_id("bud"), at=datetime.now(UTC), event="bankrupt", measure="spend", window="2026-11-27",
+        used=10_000_000, limit=10_000_000,
+    )  # fmt: skip
+    async with open_socket(own_env.url, own_env.token) as one, open_socket(own_env.url, own_env.token) as two:
+        await one.done("subscribe")
+        await two.done("subscribe", block="main")
+        reset = BudgetEvent(
+            id="r", at=datetime.now(UTC), event="reset", measure="spend", window="d", block="main", by="owner"
+        )
+        while not any(isinstance(got.payload, BudgetReset) for got in two.received):  # the watch has begun
+            await own_env.bus.append(BUDGET_EVENT, reset, event=new_id("bud"))
+            with anyio.move_on_after(0.2):
+                await two.receive()
+            reset = BudgetEvent(
+                id=new_id("bud"), at=datetime.now(UTC), event="reset", measure="spend", window="d",
+                block="main", by="owner",
+            )  # fmt: skip
+        await own_env.bus.append(BUDGET_EVENT, breach, event=breach.id)
+        await own_env.bus.publish(BUDGET_EVENT, breach, event=breach.id)
+        for client in (one, two):
+            got = await until_received(client, lambda got: isinstance(got, BankruptEnvelope))
+            assert (got.payload.used, got.payload.limit) == (10_000_000, 10_000_000)
+            await client.done("chat", content="x", client_id="after")
+        count = [isinstance(got, BankruptEnvelope) for got in (*one.received, *two.received)].count(True)
+        assert count == 2
+
+
+async def test_panic_and_its_release_reach_every_client(own_env: Environment) -> None:
+    """CC-F22: the state is shown within a second, also to a client that comes later."""
+    switch = KillSwitch(own_env.platform.home.path)
+    async with open_socket(own_env.url, own_env.token) as one, open_socket(own_env.url, own_env.token) as two:
+        await one.done("subscribe")
+        switch.engage("the owner")
+        on = await until_received(one, lambda got: isinstance(got, PanicEnvelope))
+        assert on.payload == PanicPayload(on=True, by="the owner")
+        await two.done("subscribe", block="main")
+        await until_received(two, lambda got: isinstance(got, PanicEnvelope))
+        switch.release()
+        for client in (one, two):
+            await until_received(client, lambda got: isinstance(got, PanicEnvelope) and not got.payload.on)
+
+
+async def test_a_reader_that_fell_behind_gets_the_present_states() -> None:
+    """The feed keeps the states, not the changes that a slow reader missed."""
+    feed = PlatformFeed()
+    for number in range(MAX_ENTRIES + 5):
+        payload = PanicPayload(on=True, by=str(number))
+        feed.tell(PanicEnvelope, payload, block=EVERYBODY, key=("panic", ""))
+    feed.tell(PanicEnvelope, payload, block=EVERYBODY, key=("panic", ""))
+    with pytest.raises(ReaderBehind):
+        await feed.read(0)
+    assert (feed.begin, feed.end) == (5, MAX_ENTRIES + 5)
+    assert [f'"by":"{MAX_ENTRIES + 4}"' in entry.text for entry in feed.states()] == [True]
+    feed.tell(PanicEnvelope, PanicPayload(on=False), block=EVERYBODY, key=("panic", ""), ended=True)
+    assert feed.states() == []
+
+
+async def test_a_collaborator_sees_the_shared_block_only(own_env: Environment) -> None:
+    """An identity without a shared block gets no state; with one, the states of that block and nothing of another."""
+    auth = AuthClient(own_env.bus)
+    await auth.create_identity("guest")
+    token = (await auth.issue_token("guest", TokenScope.READ)).text
+    assert (await own_env.http.post("/api/blocks", json={"name": "other"})).status_code == 201
+    async with open_socket(own_env.url, own_env.token) as owner, open_socket(own_env.url, token) as guest:
+        await guest.done("subscribe", events=True)
+        await owner.done("subscribe")
+        hidden = (await owner.done("chat", content="secret", block="main")).payload
+        await until_received(owner, turn_is(hidden.turn, "finished"))
+        refused = await guest.ask("subscribe", turn=hidden.turn)
+        assert isinstance(refused, ErrorEnvelope) and refused.payload.code == "not_found"
+        forbidden = await guest.ask("chat", content="hi", block="main")
+        assert isinstance(forbidden, ErrorEnvelope)
+        await share(own_env.bus, "read", subject="guest", block="other")
+        shared = (await owner.done("chat", content="open", block="other")).payload
+        assert shown(await guest.until_end(shared.turn)) == "You said: open"
+        seen = {str(getattr(one.payload, "block", "")) for one in guest.received} - {""}
+    assert seen == {"other"}, "nothing of the block that is not shared"
+    assert not any(isinstance(one.payload, WorkerStatus) for one in guest.received)
