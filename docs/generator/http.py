@@ -29,6 +29,11 @@ The gateway listens on `gateway.host` and `gateway.port`, by default `127.0.0.1:
 `Authorization: Bearer TOKEN`, or as `X-API-Key: TOKEN`. The same contract is served as OpenAPI at `/openapi.json`.
 Plugins may add paths under `/x/<plugin>/`. The files of the web app at `/` need no token, because they contain no data.
 
+Each route has a scope: `read`, `chat`, `approve`, `operate` or `owner`. An access token needs that scope or a larger
+one, else the answer is 403. Whoever is not the owner uses only the blocks that are [shared with
+them](../how-to/share-a-block.md): for all others, and for what is in them, the answer is 404, and lists and totals
+leave them out. While the owner's policies cannot be read, it is 503.
+
 The server ignores unknown fields of a request, and sends only the fields that are listed here. An error is
 `{"code": …, "message": …}` with one of the [fixed codes](errors.md). `metadata.reason` may give details; for a 409 only
 the owner receives them. Below `/v1` an error has OpenAI's form, `{"error": {"message", "type", "param", "code"}}`;
@@ -44,7 +49,8 @@ NOTES = {
     ),
     ("get", "/metrics"): (
         "In Prometheus' text format, counted from the first request on. `gateway.metrics` can open the route to "
-        "everybody who reaches the port, or close it."
+        "everybody who reaches the port, or close it. They are totals of all blocks, so a token "
+        "must be the owner's."
     ),
     ("post", "/api/turns/{id}/steer"): "When the turn has ended, the message becomes a turn of its own.",
     ("post", "/v1/chat/completions"): (

@@ -17,6 +17,7 @@ EXAMPLES = """
 trunkline permissions rules list
 trunkline permissions rules add deny '*' read 'memory:/diary/*'
 trunkline permissions rules add allow block:garden send tool:send_mail --max-per-day 10
+trunkline permissions rules add allow ann chat block:garden
 trunkline permissions rules remove deny-memory-diary
 """
 
@@ -26,6 +27,10 @@ trunkline permissions rules add deny block:garden send 'tool:mcp:brave:*' --note
 trunkline permissions rules add allow type:agent write tool:append_to_file --ask
 trunkline permissions rules add allow block:garden send tool:send_mail --between 08:00-20:00 --on mon,tue
 """
+
+
+ACTIONS = ("read", "write", "send", "exec", "network", "chat", "approve", "operate", "*")
+"""The actions: those of calls, then those in a shared block."""
 
 
 @click.group(cls=Group, examples=EXAMPLES)
@@ -63,7 +68,7 @@ def list_rules(block: str | None, as_json: bool) -> int:
 @command.command("add", examples=ADDING)
 @click.argument("effect", type=click.Choice(["allow", "deny"]))
 @click.argument("subject")
-@click.argument("action", type=click.Choice(["read", "write", "send", "exec", "network", "*"]))
+@click.argument("action", type=click.Choice(ACTIONS))
 @click.argument("resource")
 @click.option("--ask", is_flag=True, help="Allow each call only after your approval.")
 @click.option(

@@ -107,6 +107,7 @@ UNKNOWN = [
     ("*", "tool:write_fil", "No tool is called write_fil now.", ["tool:write_file"]),
     ("*", "tool:native:trunkline-file:*", "No tool is called native:", ["tool:native:trunkline-files:*"]),
     ("*", "tool:read_file", "No call of tool:read_file is a write, only: read.", []),
+    ("ann", "block:mian", "There is no block mian now.", ["block:main"]),
 ]
 
 
@@ -114,8 +115,9 @@ async def test_unknown_names_of_a_rule_are_reported(running: Platform, trunkline
     """The rule is kept, since a block or plugin may be added later. A person gets a note on standard error, with
     similar names; a script gets ``unknown``."""
     for subject, resource, reported, near in UNKNOWN:
+        action = "chat" if resource.startswith("block:") else "write"
         done = await anyio.to_thread.run_sync(
-            trunkline, "permissions", "rules", "add", "deny", subject, "write", resource, "--json"
+            trunkline, "permissions", "rules", "add", "deny", subject, action, resource, "--json"
         )
         assert (
             done.returncode == 0
@@ -162,6 +164,7 @@ async def test_known_names_of_a_rule_are_not_reported(home: Path, trunkline: Run
         ("block:main", "write", "tool:write_file"),
         ("type:agent", "*", "tool:native:trunkline-files:*"),
         ("channel:cli", "read", "tool:much"),
+        ("type:service", "chat", "block:main"),
     ]
     async with platform(home, workers=("memory", "tools", "gateway"), plugins=[Talkative()]):
         for rule in rules:

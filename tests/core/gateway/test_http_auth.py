@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 import trunkline
-from tests.other_users import share
+from tests.other_users import HEADER, Visitors, share
 from trunkline.api.bus import Refusal
 from trunkline.api.gateway import HttpRoute
 from trunkline.config import InvalidConfig, load_config
@@ -20,6 +20,7 @@ from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.errors import StorageError, TrunklineError
 from trunkline.home.secret_file import load_secret
+from trunkline.plugins.ownership import OwnedItem
 from trunkline.runtime.http.auth import HttpAuth
 from trunkline.testing.platform import platform
 from trunkline.workers.gateway.http.schemas import Error
@@ -82,6 +83,15 @@ async def test_a_thousand_guesses_are_refused() -> None:
         guess = "".join(dice.choices(string.printable + "äß€", k=dice.randint(0, 60)))
         assert await door.identify([("authorization", f"Bearer {guess}")]) is None
         assert await door.identify([("x-api-key", guess)]) is None
+
+
+@pytest.mark.parametrize("id", ["owner", "channel:terminal", "block:main", "type:service", "*", ""])
+async def test_a_plugin_cannot_name_somebody_like_a_part_of_trunkline(id: str) -> None:
+    """An authenticator may pass on any user name. One that stands for the owner, a channel or a group is refused."""
+    door = HttpAuth("the-real-token-of-this-home", [OwnedItem("proxy", Visitors(Identity(id=id)))])
+    assert await door.identify([(HEADER, id)]) is None
+    ann = HttpAuth("the-real-token-of-this-home", [OwnedItem("proxy", Visitors(Identity(id="ann")))])
+    assert (await ann.identify([(HEADER, "ann")])) == Identity(id="ann")
 
 
 async def test_the_gateway_has_no_agent_loop_route(env: Environment) -> None:

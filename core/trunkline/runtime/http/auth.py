@@ -89,9 +89,24 @@ class HttpAuth:
                     "the authenticator of plugin %s refused or failed: %s", owned.owner, type(error).__name__
                 )
                 return None
+            if identity is not None and _is_reserved(identity):
+                log.warning(
+                    "plugin %s named somebody %r, which is a name of Trunkline's own",
+                    owned.owner,
+                    identity.id,
+                )
+                return None
             if identity is not None:
                 return identity
         return None
+
+
+def _is_reserved(identity: Identity) -> bool:
+    """Report whether an id means somebody else: the owner, a channel of the owner, or a group of policies. Whoever has
+    such an id would be shown what the owner may see, and be permitted what a block may do."""
+    if identity.id == OWNER.id:
+        return identity.type != OWNER.type
+    return identity.id in ("", "*") or identity.id.startswith(("channel:", "block:", "type:"))
 
 
 def session_tokens(headers: Sequence[tuple[str, str]]) -> list[str]:

@@ -16,7 +16,9 @@ from trunkline.contracts.tools.messages import (
 )
 from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.plugins import Plugins
+from trunkline.policy.block_access import BLOCK_RESOURCE
 from trunkline.policy.policy_match import matches_action, matches_resource
+from trunkline.policy.validation import IDENTITY_GROUPS
 from trunkline.workers.tools.authorization import actions_of, resource_names
 from trunkline_bus import Bus, BusError, RemoteFault
 
@@ -61,12 +63,20 @@ def find_unknown_names(
 ) -> tuple[UnknownName, ...]:
     """Return the unknown words of a policy, given the known blocks and tools."""
     tools = _unknown_tools(policy, specs) if policy.resource.startswith(TOOL) else ()
-    return (*_unknown_subjects(policy.subject, blocks), *tools)
+    shared = _unknown_block(policy.resource, blocks)
+    return (*_unknown_subjects(policy.subject, blocks), *tools, *shared)
+
+
+def _unknown_block(resource: str, blocks: Sequence[str]) -> Iterator[UnknownName]:
+    name = resource.removeprefix(BLOCK_RESOURCE)
+    if resource.startswith(BLOCK_RESOURCE) and "*" not in name and name not in blocks:
+        similar = tuple(f"{BLOCK_RESOURCE}{one}" for one in closest_matches(name, blocks, MOST_NEAR))
+        yield UnknownName(word=resource, problem=f"There is no block {name} now.", similar=similar)
 
 
 def _unknown_subjects(subject: str, blocks: Sequence[str]) -> Iterator[UnknownName]:
     kind, mark, name = subject.partition(":")
-    if subject in ("*", "type:agent") or (kind == "block" and name in blocks):
+    if subject in ("*", "type:agent", *IDENTITY_GROUPS) or (kind == "block" and name in blocks):
         return
     if subject in blocks:
         problem = f"{subject} names a person with that id, and applies to the agents that work for them."
