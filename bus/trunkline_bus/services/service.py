@@ -118,13 +118,15 @@ class Service:
         """Let ``add`` return before the server has the endpoint. The server has all endpoints when the block ends.
 
         The block needs one round trip instead of one for each endpoint. A worker adds a hundred endpoints at its start.
+        A block inside of another leaves the round trip to the outer one.
         """
-        self._confirms_each = False
+        is_outermost, self._confirms_each = self._confirms_each, False
         try:
             yield
         finally:
-            self._confirms_each = True
-        await self._bus.link.confirm_subscriptions()
+            self._confirms_each = is_outermost
+        if is_outermost:
+            await self._bus.link.confirm_subscriptions()
 
     async def serve_discovery(self) -> None:
         """Answer discovery requests on ``$SRV.PING``, ``INFO`` and ``STATS``."""

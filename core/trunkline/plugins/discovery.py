@@ -153,6 +153,7 @@ class _EntryPointPlugin:
         self._point = point
         self._needs = needs
         self._validated: tuple[object, tuple[HookFunction, ...]] | None = None
+        self._manifest: tuple[object, str] | None = None
 
     def load(self) -> object:
         """Import the plugin. Each worker has its own instance of a class."""
@@ -179,11 +180,14 @@ class _EntryPointPlugin:
         return "\n".join(file.read_text(errors="replace") for file in files if file.is_file())
 
     def manifest(self) -> str | None:
-        """Return the present text of the manifest, or None without one."""
+        """Return the present text of the manifest, or None without one. A file that did not change is read once."""
         for file in self._manifest_files:
             with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
-                os.stat(file)  # noqa: PTH116  # most plugins have none, and opening a file takes longer to fail
-                return file.read_text(encoding="utf-8", errors="replace")
+                status = file.stat()
+                stamp = (file, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+                if self._manifest is None or self._manifest[0] != stamp:
+                    self._manifest = stamp, file.read_text(encoding="utf-8", errors="replace")
+                return self._manifest[1]
         return None
 
     @cached_property

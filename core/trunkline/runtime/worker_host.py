@@ -78,7 +78,8 @@ async def run_worker(
     async with _context(worker_type.kind, settings, stop) as context:
         worker = worker_type(context)
         async with _closing(worker):
-            await worker.open()
+            async with context.service.confirm_together():
+                await worker.open()
             log.debug("worker %s is open", context.kind, extra={"worker": context.id})
             async with background_tasks() as tasks:
                 heartbeat = _Heartbeat(context, worker, settings.restarts)
