@@ -5,10 +5,8 @@ What a later issue brings, and so is not tried here:
 ==========  ============================================================  =======================================
 id          what is missing                                               until then
 ==========  ============================================================  =======================================
-ARCH-8      ``auth_whoami``, ``auth_check``, ``auth_export``              one owner, one static token
 FS-2        skills and the generic skill tool                             tools, clients and providers are tried
 FS-8        tools behind MCP and in a sandbox                             tools in files are tried
-PA-T17      policies, revocation, audit                                   -
 PA-T12      ``tool_error`` on a durable turn                              such a turn waits for a tools worker
 ==========  ============================================================  =======================================
 

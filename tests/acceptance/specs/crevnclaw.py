@@ -18,7 +18,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     ),
     "CC-F3": planned(16, "Lane scheduler: System 0, Interactive 1, Background 2"),
     "CC-F4": done("WebSocket server: Origin allowlist, bearer token at HTTP upgrade"),
-    "CC-F5": planned(14, "Pairing: crevnclaw pair --generate → JWT, stored in ~/.crevnclaw/config.json"),
+    "CC-F5": done("Pairing: crevnclaw pair --generate → JWT, stored in ~/.crevnclaw/config.json"),
     "CC-F6": done(
         "Router: typed event bus between connections, sandbox, memory, LLM",
         "tests/bus/test_service.py",
@@ -83,7 +83,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "plugins/budget/tests/test_budgets.py::test_a_limit_that_cannot_be_is_refused",
     ),
     "CC-T5": done("no token → 401; garbage → 401; other secret → 401; expired → 401"),
-    "CC-T6": planned(14, "pairing: token file 0600; single use (second exchange fails), expires"),
+    "CC-T6": done("pairing: token file 0600; single use (second exchange fails), expires"),
     "CC-T7": done("envelope missing id / bad timestamp / unknown type → error reply"),
     "CC-T8": done(
         "breaker: spend 9.99 of 10 → allowed",

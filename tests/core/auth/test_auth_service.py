@@ -18,6 +18,7 @@ from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.auth.client import AuthClient
 from trunkline.contracts.auth.identity import IdentityRecord, identity_path
 from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.auth.share_policy import share_policy
 from trunkline.contracts.auth.subjects import TOKEN_BUCKET
 from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
@@ -128,7 +129,7 @@ async def refused(call: Awaitable[Any], code: str) -> str:
 
 
 async def test_identities_are_created_listed_and_revoked(house: House) -> None:
-    """The owner is built in and stays active; a revoked identity is revoked for good."""
+    """PA-F20: the owner is built in and stays active; a revoked identity is revoked for good."""
     anna = await house.auth.create_identity("anna", display_name="Anna")
     assert (anna.status, anna.type) == ("active", "collaborator")
     assert [one.id for one in await house.auth.identities()][:2] == ["owner", "anna"]
@@ -192,7 +193,7 @@ async def test_a_revoked_token_ends_its_running_turn(house: House) -> None:
 
 
 async def test_a_suspended_identity_is_out_at_once_and_may_return(house: House) -> None:
-    """Suspending refuses its tokens and cancels its turns; reactivating lets the same tokens in again."""
+    """PA-F23: suspending refuses its tokens and cancels its turns; reactivating lets the same tokens in again."""
     await house.auth.create_identity("cleo")
     new = await house.auth.issue_token("cleo", TokenScope.CHAT)
     await until(lambda: _is(house.status(new.text), 200))
@@ -219,6 +220,26 @@ async def test_revoking_an_identity_by_its_file_ends_its_tokens(house: House) ->
         return all(one.ended == "revoked" for one in await house.auth.tokens("dora"))
 
     await until(ended)
+
+
+async def test_only_the_owner_approves_a_change_of_who_may_enter(house: House) -> None:
+    """A collaborator who may approve calls in the block cannot approve that one; the owner can."""
+    await house.auth.create_identity("finn")
+    await house.auth.grant(share_policy("main", "finn", "approve"))
+    finn = await house.auth.issue_token("finn", TokenScope.APPROVE)
+    await until(lambda: _is(house.status(finn.text), 200))
+    turn = await house.sent(house.running.token, 'call:auth_create_identity {"id": "gast"}')
+    asked = await _question(house, turn)
+    decision = {"hash": asked["hash"], "allow": True}
+    path = f"/api/turns/{turn}/calls/{asked['call']}/decision"
+    refused_decision = await house.http.post(path, json=decision, headers=bearer(finn.text))
+    assert refused_decision.status_code == 403
+    assert "gast" not in {one.id for one in await house.auth.identities()}
+    assert (
+        await house.http.post(path, json=decision, headers=bearer(house.running.token))
+    ).status_code == 202
+    assert await house.ending(turn) == "stop"
+    assert "gast" in {one.id for one in await house.auth.identities()}
 
 
 async def test_rotating_the_key_ends_every_token(house: House) -> None:
@@ -259,6 +280,17 @@ async def test_refused_sign_ins_are_in_the_audit_log(house: House) -> None:
 
     await until(noted, seconds=10)
     assert "tl_wrong" not in str(await house.entries())
+
+
+async def _question(house: House, turn: str) -> dict[str, Any]:
+    """Wait for the question of a turn."""
+    with anyio.fail_after(10):
+        while True:
+            found = await house.http.get("/api/approvals", headers=bearer(house.running.token))
+            for one in found.json()["approvals"]:
+                if one["turn"] == turn:
+                    return dict(one)
+            await anyio.sleep(0.02)
 
 
 async def _is(status: Awaitable[int], expected: int) -> bool:

@@ -92,7 +92,7 @@ async def test_a_token_of_the_owner_is_accepted_in_both_headers(gateway: Gateway
 
 
 async def test_forged_tokens_are_refused(gateway: Gateway) -> None:
-    """A token that nobody issued is refused, and so are the id and the stored hash of a token."""
+    """CC-T5: a token that nobody issued is refused, and so are the id and the stored hash of a token."""
     token, record = await gateway.issue()
     await gateway.becomes(200, token)
     for forged in (
@@ -110,7 +110,7 @@ async def test_forged_tokens_are_refused(gateway: Gateway) -> None:
 
 
 async def test_an_expired_token_is_refused(gateway: Gateway) -> None:
-    """A token counts until its expiry and not a moment longer."""
+    """CC-T5: a token counts until its expiry and not a moment longer."""
     soon, _ = await gateway.issue(expires=datetime.now(UTC) + timedelta(seconds=1.5))
     past, _ = await gateway.issue(expires=datetime.now(UTC) - timedelta(seconds=1))
     await gateway.becomes(200, soon)
@@ -162,7 +162,7 @@ async def test_a_session_counts_for_own_pages_only(gateway: Gateway, headers: di
 
 
 async def test_only_active_identities_may_enter(gateway: Gateway) -> None:
-    """Without its identity a token is refused, and at once after the identity is suspended."""
+    """PA-F20: without its identity a token is refused, and at once after the identity is suspended."""
     token, _ = await gateway.issue("anna")
     assert await gateway.status(token) == 401
     await gateway.write_identity("anna")

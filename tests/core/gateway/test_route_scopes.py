@@ -22,7 +22,7 @@ from .conftest import Environment, started_environment
 
 pytestmark = pytest.mark.anyio
 
-OPEN = {"/healthz", "/readyz"}
+OPEN = {"/healthz", "/readyz", "/api/pair", "/pair"}
 """The paths of the gateway's own routes that need no credential."""
 
 HOLDERS = tuple(Identity(id=f"{scope}-token", type="owner", scope=scope) for scope in TokenScope)
@@ -81,7 +81,8 @@ async def state_of(env: Environment) -> object:
 
 
 async def test_no_route_is_reached_without_a_credential(env: Environment, client: httpx.AsyncClient) -> None:
-    """PA-T8: every method of every route is 401 with a code and a correlation id, but for the health checks."""
+    """PA-T8: every method of every route is 401 with a code and a correlation id, but for the health checks
+    and pairing, whose code is a credential."""
     before = await state_of(env)
     assert {path for _, path, scope in calls() if scope is None} == OPEN
     for method, path, scope in calls():

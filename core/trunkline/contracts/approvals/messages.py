@@ -58,6 +58,9 @@ class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     With the kind ``question`` there is no call to approve: ``text`` is the question, ``options`` are proposed
     answers, and the person answers with one of them or in other words.
+
+    ``owner_only`` is true if nobody but the owner can approve the call, because it changes who may enter or what they
+    may do.
     """
 
     kind: Literal["diff", "command", "message", "arguments", "question"] = "arguments"
@@ -68,6 +71,7 @@ class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     tool: str = ""
     effect: str = ""
     options: tuple[str, ...] = ()
+    owner_only: bool = False
 
     @property
     def is_question(self) -> bool:

@@ -147,6 +147,7 @@ def tool(
     unbound_params: tuple[str, ...] = (),
     read_only: bool = False,
     in_plan_mode: bool | Literal["ends"] = False,
+    administers: bool = False,
     untrusted_output: bool = False,
     derived: bool = False,
     always_send: bool = False,
@@ -174,6 +175,8 @@ def tool(
         in_plan_mode: True if the agent may use the tool in plan mode; if the tool has paths, then only on plan files.
             ``"ends"`` also lets the tool end plan mode (``context.planning.end()``); a person is asked about each
             such call.
+        administers: The tool changes who may enter and what they may do (``context.administration``). Whatever the
+            policies permit, the owner is asked about each such call, and nobody else can approve it.
         untrusted_output: The result comes from a file, a page, memory or a program, so the model receives it marked
             as data that contains no instructions.
         derived: The result repeats what memory holds, so no search of memory returns it as evidence.
@@ -198,6 +201,7 @@ def tool(
             read_only=read_only,
             in_plan_mode=bool(in_plan_mode),
             ends_planning=in_plan_mode == "ends",
+            administers=administers,
             untrusted_output=untrusted_output,
             derived=derived,
             category="always-send" if always_send else "discoverable",

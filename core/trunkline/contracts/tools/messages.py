@@ -52,10 +52,11 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``network`` is true if the tool reaches other hosts. ``read_only`` is true if the tool's programs only read, in
     every call; they run in a sandbox where nothing can be changed. ``in_plan_mode`` is true if the agent may use the
-    tool in plan mode; if the tool has paths, then only on plan files (``plans/*.md``). ``ends_planning`` is true if
-    the tool may end plan mode; a person is asked about each such call. ``untrusted_output`` is true if the result
-    comes from files, pages, memory or programs; the model receives it marked as data. ``derived`` is true if the
-    result repeats what memory holds; no search of memory returns it.
+    tool in plan mode; if the tool has paths, then only on plan files (``plans/*.md``). ``ends_planning`` is true if the
+    tool may end plan mode; a person is asked about each such call. ``administers`` is true if the tool changes who may
+    enter and what they may do; the owner is asked about each such call, and nobody else can approve it.
+    ``untrusted_output`` is true if the result comes from files, pages, memory or programs; the model receives it marked
+    as data. ``derived`` is true if the result repeats what memory holds; no search of memory returns it.
 
     ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``. ``own_name`` is the tool's
     name at its source if the catalogue uses another name. ``category`` is the author's advice whether a model that is
@@ -79,6 +80,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     argv: str = ""
     in_plan_mode: bool = False
     ends_planning: bool = False
+    administers: bool = False
     read_only: bool = False
     untrusted_output: bool = False
     derived: bool = False

@@ -17,6 +17,7 @@ from trunkline.contracts.models.abilities_client import ModelAbilities, NoAbilit
 from trunkline.contracts.models.completer import Completer, NoModel
 from trunkline.contracts.policies.actor_permissions import ActorPermissions
 from trunkline.contracts.sandbox.sandbox import NoSandbox, Sandbox
+from trunkline.contracts.tools.administration import Administration, NoAdministration
 from trunkline.contracts.tools.messages import ToolOutcome, ToolSchema, ToolSpec
 from trunkline.contracts.tools.person import Nobody, Person
 from trunkline.contracts.tools.planning import NoPlanning, Planning
@@ -37,11 +38,12 @@ class ToolContext:
     never join path strings. ``memory`` is the block's memory. ``model`` calls a model; ``abilities`` obtains vectors,
     transcripts and speech. ``documents`` reads and searches documents. ``sandbox`` runs programs with the configured
     backend; without a backend it raises a ToolError that says what to install. ``person`` asks a person. ``planning``
-    starts and ends plan mode. ``report`` shows a line of progress. ``resumed`` is true if the call is run again after
-    an interruption. ``load`` makes the named tools available to the model from its next step on, for the rest of the
-    conversation, if the call succeeds and the block has those tools; it grants no permission. ``derived`` declares that
-    this result repeats what memory holds, for a tool whose results do so only sometimes. ``permissions`` are the
-    caller's permissions; they only restrict what the block may do.
+    starts and ends plan mode. ``administration`` knows who may enter and what they may do. ``report`` shows a line of
+    progress. ``resumed`` is true if the call is run again after an interruption. ``load`` makes the named tools
+    available to the model from its next step on, for the rest of the conversation, if the call succeeds and the block
+    has those tools; it grants no permission. ``derived`` declares that this result repeats what memory holds, for a
+    tool whose results do so only sometimes. ``permissions`` are the caller's permissions; they only restrict what the
+    block may do.
 
     Guarantees: every client acts for this block and this caller, within their permissions.
 
@@ -64,6 +66,7 @@ class ToolContext:
     reach: PathScope = WORKSPACE_ONLY
     person: Person = field(default_factory=Nobody)
     planning: Planning = field(default_factory=NoPlanning)
+    administration: Administration = field(default_factory=NoAdministration)
     load: Callable[[Sequence[str]], None] = field(default=lambda names: None)
     derived: Callable[[], None] = field(default=lambda: None)
     permissions: ActorPermissions = field(default_factory=ActorPermissions)

@@ -152,6 +152,8 @@ class ApprovalService:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such question.")
         rights.require(TokenScope.APPROVE, state.request.block)
         _check(decision, asked)
+        if asked.detail is not msgspec.UNSET and asked.detail.owner_only:
+            sender.require_owner("decides about who may enter and what they may do")
         grant = self._grants.policy_for(decision, state, asked)
         first = False
         if not await self._is_same_decision(decision, asked, state):

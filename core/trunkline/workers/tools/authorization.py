@@ -107,7 +107,7 @@ class CallAuthorizer:
         """Return the scopes beyond the block's own folder that files of a call of this tool may reach."""
         policies, now = await self.policies(call.block), datetime.now(UTC)
         request = AccessRequest(
-            subjects=_subjects(call.block, call.actor),
+            subjects=agent_subjects(call.block, call.actor),
             resources=(),
             action=_action(spec, {}),
             conversation=call.conversation,
@@ -121,7 +121,7 @@ class CallAuthorizer:
     async def program_bounds(self, call: CallTool) -> ProgramBounds:
         """Return the limits of the programs that a call runs."""
         request = AccessRequest(
-            subjects=_subjects(call.block, call.actor),
+            subjects=agent_subjects(call.block, call.actor),
             resources=("system:network",),
             action="network",
             conversation=call.conversation,
@@ -141,7 +141,7 @@ class CallAuthorizer:
         it."""
         policies, now = await self.policies(call.block), datetime.now(UTC)
         request = AccessRequest(
-            subjects=_subjects(call.block, call.actor),
+            subjects=agent_subjects(call.block, call.actor),
             resources=(),
             action=action,
             conversation=call.conversation,
@@ -210,7 +210,7 @@ def _possible_requests(spec: ToolSpec, who: _Caller) -> Iterator[list[AccessRequ
     own, others = resource_names(spec)
     for action in actions_of(spec):
         request = AccessRequest(
-            subjects=_subjects(who.block, who.actor),
+            subjects=agent_subjects(who.block, who.actor),
             resources=own,
             aliases=others,
             action=action,
@@ -244,7 +244,7 @@ def _call_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iterat
     shaped = any(policy.conditions.shape is not None for policy in policies)
     own, others = resource_names(spec)
     request = AccessRequest(
-        subjects=_subjects(context.block, context.actor),
+        subjects=agent_subjects(context.block, context.actor),
         resources=own,
         aliases=others,
         action=_action(spec, invocation.arguments),
@@ -264,7 +264,7 @@ def _memory_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iter
     """Yield the access requests for the memory paths among the arguments."""
     spec, context = invocation.spec, invocation.context
     request = AccessRequest(
-        subjects=_subjects(context.block, context.actor),
+        subjects=agent_subjects(context.block, context.actor),
         resources=(),
         action="read" if spec.effect == "read" else "write",
         conversation=context.conversation,
@@ -300,7 +300,7 @@ def resource_names(spec: ToolSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (f"tool:{spec.name}", f"tool:{spec.identity}"), tuple(others)
 
 
-def _subjects(block: str, actor: str) -> frozenset[str]:
+def agent_subjects(block: str, actor: str) -> frozenset[str]:
     """Return the subjects of the agent of a block that works for an actor."""
     names = {"*", "type:agent", f"block:{block}"}
     return frozenset(names if actor == OWNER_ACTOR else {*names, actor})

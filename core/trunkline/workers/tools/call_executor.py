@@ -16,6 +16,7 @@ from trunkline.contracts.tools.messages import PLATFORM_SOURCE, ToolOutcome, Too
 from trunkline.contracts.tools.tool import ToolContext, ToolInvocation
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.workers.tools import error_outcomes
+from trunkline.workers.tools.administration import with_administration
 from trunkline.workers.tools.call_registry import ActiveCall
 from trunkline.workers.tools.catalogue import Catalogue, CatalogueEntry, NoSuchTool
 from trunkline.workers.tools.dispatch import ActivityRecorder, call_hash
@@ -295,7 +296,7 @@ class CallExecutor:
             activity = deps.record_activity(listed.owner, "tool")
             return await run_tool(
                 listed.tool,
-                with_planning_end(with_read_only_sandbox(invocation)),
+                with_administration(with_planning_end(with_read_only_sandbox(invocation))),
                 timeout=timeout,
                 limit=run.limit,
                 tasks=deps.tasks,

@@ -12,6 +12,7 @@ from trunkline.contracts.memory.transport import NoTransport
 from trunkline.contracts.models.abilities_client import BlockAbilities, ModelAbilities, NoAbilities
 from trunkline.contracts.models.client import BlockCompleter
 from trunkline.contracts.models.completer import Completer, NoModel
+from trunkline.contracts.tools.administration import Administration, NoAdministration
 from trunkline.contracts.tools.messages import CallTool, ToolSpec
 from trunkline.contracts.tools.person import Nobody, Person
 from trunkline.contracts.tools.planning import NoPlanning, Planning
@@ -22,6 +23,7 @@ from trunkline.plugins import Plugins
 from trunkline.policy import ActorPermissions
 from trunkline.runtime.guard_cache import GuardCache
 from trunkline.runtime.owner_policies import OwnerPolicies
+from trunkline.workers.tools.administration import CallAdministration
 from trunkline.workers.tools.authorization import CallAuthorizer
 from trunkline.workers.tools.call_person import CallPerson
 from trunkline.workers.tools.call_registry import ActiveCall
@@ -56,6 +58,10 @@ class CallServices(Protocol):
 
     def planning(self, call: CallTool) -> Planning:
         """Return the object that starts and ends plan mode."""
+        ...
+
+    def administration(self, call: CallTool) -> Administration:
+        """Return the object that knows who may enter and what they may do."""
         ...
 
 
@@ -124,6 +130,10 @@ class PlatformServices:
         """See ``CallServices.planning``."""
         return CallPlanning(self._bus, self._owner_policies, call)
 
+    def administration(self, call: CallTool) -> Administration:
+        """See ``CallServices.administration``."""
+        return CallAdministration(self._bus, self._authorizer, call)
+
 
 class RemoteServices:
     """No services: a tool on a remote reaches nothing of the hub (ADR 0009)."""
@@ -153,3 +163,7 @@ class RemoteServices:
     def planning(self, call: CallTool) -> Planning:
         """Return a planning that refuses every operation."""
         return NoPlanning()
+
+    def administration(self, call: CallTool) -> Administration:
+        """Return an administration that refuses every operation."""
+        return NoAdministration()

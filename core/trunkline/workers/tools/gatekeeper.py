@@ -51,8 +51,8 @@ class Gatekeeper:
                 f"{invocation.spec.name} was not run: {decision.why} {decision.hint}".rstrip(),
                 kind="permission_denied",
             )
-        # The end of planning always needs a person, whatever the policies permit.
-        asks = decision.asks or invocation.spec.ends_planning
+        # The end of planning and a change of who may enter always need a person, whatever the policies permit.
+        asks = decision.asks or invocation.spec.ends_planning or invocation.spec.administers
         if asks and invocation.approved != invocation.call_hash:
             return await self._question(invocation)
         outcome = await proceed(invocation)
@@ -66,6 +66,7 @@ class Gatekeeper:
             await self._shown(invocation),
             tool=spec.name,
             effect=spec.effect,
+            owner_only=spec.administers,
             **self._lasting_approval(invocation),
         )
         return ToolOutcome(
@@ -78,9 +79,10 @@ class Gatekeeper:
         )
 
     def _lasting_approval(self, invocation: ToolInvocation) -> dict[str, str]:
-        """Return the description of a lasting approval. There is none for the end of planning."""
+        """Return the description of a lasting approval. There is none for the end of planning, and for a change of who
+        may enter."""
         spec, arguments = invocation.spec, resolved_arguments(invocation.spec, invocation.arguments)
-        if spec.ends_planning:
+        if spec.ends_planning or spec.administers:
             return {}
         unbound = f"; any {', '.join(spec.unbound_params)}" if spec.unbound_params else ""
         arguments_text = arguments_summary(bound_arguments(spec, arguments)) or "no arguments"
@@ -115,6 +117,8 @@ def _tool_with_origin(spec: ToolSpec) -> str:
 def _effect_phrase(spec: ToolSpec) -> str:
     if spec.ends_planning:
         return "stop planning and work"
+    if spec.administers:
+        return "change who may enter or what they may do"
     if (
         spec.mcp and spec.effect == "send"
     ):  # the effect of an MCP tool is unknown; it counts as send unless the owner trusts it

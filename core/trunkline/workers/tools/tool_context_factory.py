@@ -65,5 +65,6 @@ class ToolContextFactory:
             reach=reach,
             person=services.person(run, spec),
             planning=services.planning(call),
+            administration=services.administration(call),
             permissions=ActorPermissions(call.permissions),
         )

@@ -18,6 +18,7 @@ from trunkline.runtime.auth.token_registry import TokenRegistry
 from trunkline.workers.gateway.auth.auth_audit import AuthAudit
 from trunkline.workers.gateway.auth.identities import IdentityService
 from trunkline.workers.gateway.auth.pairings import PairingService
+from trunkline.workers.gateway.auth.policies import PolicyService
 from trunkline.workers.gateway.auth.tokens import TokenService
 from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import Bus, BusError, ReceivedMessage, key_of
@@ -42,6 +43,7 @@ class AuthService:
     identities: IdentityService
     tokens: TokenService
     pairings: PairingService
+    policies: PolicyService
     audit: AuthAudit
 
     @classmethod
@@ -51,7 +53,8 @@ class AuthService:
         identities = IdentityService(bus, audit)
         tokens = TokenService(bus, key, registry, identities, audit)
         pairings = PairingService(bus, key, tokens, audit)
-        return cls(bus, turns, registry, identities, tokens, pairings, audit)
+        policies = PolicyService(bus, identities, audit)
+        return cls(bus, turns, registry, identities, tokens, pairings, policies, audit)
 
     async def revoke_token(self, request: RevokeToken) -> TokensRevoked:
         """Revoke a token, and cancel the turns that it started. Refused with ``not_found`` and ``conflict``."""

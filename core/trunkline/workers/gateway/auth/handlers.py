@@ -34,6 +34,10 @@ async def register_auth_handlers(own: AuthService, service: Service) -> None:
     await add(auth.LIST_TOKENS, lambda asked: _tokens(own, asked.data.identity))
     await add(auth.REVOKE_TOKEN, lambda asked: own.revoke_token(asked.data))
     await add(auth.ROTATE_KEY, lambda asked: own.rotate_key(asked.data.actor))
+    await add(auth.CHECK_ACCESS, lambda asked: own.policies.check(asked.data))
+    await add(auth.LIST_POLICIES, lambda asked: own.policies.list_policies(asked.data.subject))
+    await add(auth.GRANT_ACCESS, lambda asked: own.policies.grant(asked.data))
+    await add(auth.REVOKE_ACCESS, lambda asked: own.policies.revoke(asked.data))
     await add(auth.START_PAIRING, lambda asked: own.pairings.start(asked.data))
     await add(auth.CANCEL_PAIRINGS, lambda asked: _cancelled(own.pairings.cancel(asked.data.actor)))
 

@@ -29,8 +29,10 @@ from trunkline.workers.gateway.http import (
     openai_speech,
     openai_transcripts,
     openapi,
+    pairing_page,
     response_compaction,
     response_socket,
+    sessions,
     socket,
     turns,
 )
@@ -105,6 +107,8 @@ def own_routes(metrics_for: Literal["token", "open", "off"] = "token") -> list[A
         *models.ROUTES,
         *health.ROUTES,
         *openapi.ROUTES,
+        *sessions.ROUTES,
+        *pairing_page.ROUTES,
         *metrics.metrics_routes(metrics_for),
     ]
 

@@ -75,7 +75,8 @@ def services_of(request: HTTPConnection) -> Services:
 def is_owner(request: HTTPConnection) -> bool:
     """Report whether the request carries the token of the home, or an access token of the owner that permits as much.
     Only they receive a provider's error text."""
-    return is_home_owner(cast(Identity, request.scope[IDENTITY]))
+    identity = cast("Identity | None", request.scope.get(IDENTITY))
+    return identity is not None and is_home_owner(identity)
 
 
 def sender_of(request: HTTPConnection) -> Sender:

@@ -58,6 +58,9 @@ OPERATIONS: tuple[Operation, ...] = (
     ("get", "/conversations", "A page of conversations.", None, 200, own.ConversationList),
     ("get", "/conversations/{id}", "A conversation.", None, 200, own.ConversationDetail),
     ("patch", "/conversations/{id}", "Name a conversation.", own.ConversationChanges, 200, own.ConversationItem),
+    ("post", "/api/pair", "Exchange a pairing code for a token.", own.PairRequest, 200, own.PairReply),
+    ("get", "/api/me", "The caller.", None, 200, own.Me),
+    ("post", "/api/sign-out", "End the token of the request.", None, 200, own.SignedOut),
     ("get", "/api/conversations/{id}/model", "Who answers in a conversation.", None, 200, own.AnsweringModel),
     ("put", "/api/conversations/{id}/model", "Choose the model.", own.ConversationModel, 200, own.AnsweringModel),
     (
@@ -216,7 +219,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
     described["parameters"] = described_parameters(method, path)
     if body is not None:
         described["requestBody"] = _body(path, body)
-    if path in ("/healthz", "/readyz"):
+    if path in ("/healthz", "/readyz", "/api/pair"):
         described["security"] = []
     if path == "/readyz":
         described["responses"]["503"] = {**answer, "description": "A check fails."}

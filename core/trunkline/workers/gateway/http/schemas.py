@@ -27,6 +27,48 @@ class In(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all request schemas; unknown fields are ignored."""
 
 
+# Sign-in ----------------------------------------------------------------------------------------------------
+
+
+class PairRequest(In, frozen=True, kw_only=True):
+    """A code of ``trunkline pair``, and the form in which the caller gets its token: ``cookie`` for a browser, or
+    ``bearer`` in the reply. ``label`` names the browser or program in the list of tokens.
+    """
+
+    code: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    kind: Literal["cookie", "bearer"] = msgspec.field(default="bearer", name="as")
+    label: str = ""
+
+
+class PairReply(Out, frozen=True, kw_only=True):
+    """The identity that is signed in. ``token`` is only in the reply to ``as: bearer``, and is shown once."""
+
+    identity: str
+    scope: str
+    expires: datetime | None = None
+    token: str | None = None
+
+
+class Me(Out, frozen=True, kw_only=True):
+    """The caller. ``kind`` is the credential: ``home`` is the token of the home, ``bearer`` and ``session`` are access
+    tokens, ``plugin`` is a credential of a plugin. ``blocks`` are the only blocks that the token reaches.
+    """
+
+    id: str
+    type: str
+    display_name: str
+    scope: str
+    kind: Literal["home", "bearer", "session", "plugin"]
+    expires: datetime | None = None
+    blocks: tuple[str, ...] | None = None
+
+
+class SignedOut(Out, frozen=True, kw_only=True):
+    """The end of an access token, if there was one. The token of the home cannot be signed out."""
+
+    signed_out: bool
+
+
 # Requests ----------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,101 @@
+"""Identities and permissions as a tool sees them. Only tools that declare it change anything, only in turns of the
+owner, and only after the owner has approved exactly that call.
+"""
+
+from abc import ABC, abstractmethod
+
+from trunkline.contracts.auth.identity import IdentityRecord, IdentityType
+from trunkline.contracts.auth.messages import AccessChecked, AccessToken, PolicyList, PolicyView
+from trunkline.contracts.policies.messages import PolicyEffect
+from trunkline.errors import ToolError
+
+NOT_HERE = "Identities and permissions cannot be seen or changed from here."
+
+
+class Administration(ABC):
+    """Identities, permissions and access tokens, for the caller of one tool call.
+
+    Guarantees: nobody but the owner learns about others. A change needs a tool that administers and the owner's
+    approval of exactly this call. No method returns a token, a key or a hash of one.
+
+    Not guaranteed: that a change counts in other workers when a method returns; it does within a second.
+
+    Errors: every async method raises ToolError: ``permission_denied`` for a caller who may not, ``unavailable`` if no
+    gateway answers, and the kind of the gateway's refusal.
+    """
+
+    @property
+    @abstractmethod
+    def is_owner(self) -> bool:
+        """Report whether the turn is one of the owner. Raises nothing."""
+
+    @abstractmethod
+    async def check(self, resource: str, action: str, identity: str = "") -> AccessChecked:
+        """Return whether an identity may do something; "" is the agent of this call for its caller. A denial wins, and
+        what nothing permits is refused. Raises ToolError.
+        """
+
+    @abstractmethod
+    async def identities(self) -> tuple[IdentityRecord, ...]:
+        """Return all identities. Raises ToolError."""
+
+    @abstractmethod
+    async def policies(self) -> PolicyList:
+        """Return the owner's policies. Raises ToolError."""
+
+    @abstractmethod
+    async def tokens(self) -> tuple[AccessToken, ...]:
+        """Return the access tokens, without their texts. Raises ToolError."""
+
+    @abstractmethod
+    async def create_identity(self, id: str, type: IdentityType, display_name: str) -> IdentityRecord:
+        """Create an identity that may do nothing yet. Raises ToolError."""
+
+    @abstractmethod
+    async def grant(
+        self, subject: str, action: str, resource: str, *, effect: PolicyEffect = "allow", note: str = ""
+    ) -> PolicyView:
+        """Add a policy. The words are those of a policy file. Raises ToolError."""
+
+    @abstractmethod
+    async def revoke(self, policy_id: str) -> PolicyView:
+        """Remove a policy. Raises ToolError."""
+
+
+class NoAdministration(Administration):
+    """Identities and permissions are out of reach: on other hosts, in isolated processes, and in tests without them."""
+
+    @property
+    def is_owner(self) -> bool:
+        """Return False. Raises nothing."""
+        return False
+
+    async def check(self, resource: str, action: str, identity: str = "") -> AccessChecked:
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
+        raise ToolError(NOT_HERE, kind="unsupported")
+
+    async def identities(self) -> tuple[IdentityRecord, ...]:
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
+        raise ToolError(NOT_HERE, kind="unsupported")
+
+    async def policies(self) -> PolicyList:
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
+        raise ToolError(NOT_HERE, kind="unsupported")
+
+    async def tokens(self) -> tuple[AccessToken, ...]:
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
+        raise ToolError(NOT_HERE, kind="unsupported")
+
+    async def create_identity(self, id: str, type: IdentityType, display_name: str) -> IdentityRecord:
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
+        raise ToolError(NOT_HERE, kind="unsupported")
+
+    async def grant(
+        self, subject: str, action: str, resource: str, *, effect: PolicyEffect = "allow", note: str = ""
+    ) -> PolicyView:
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
+        raise ToolError(NOT_HERE, kind="unsupported")
+
+    async def revoke(self, policy_id: str) -> PolicyView:
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
+        raise ToolError(NOT_HERE, kind="unsupported")

@@ -1,0 +1,142 @@
+"""Pairing, signing out, and who is signed in. The session of a browser is an access token in a cookie."""
+
+import ipaddress
+from datetime import UTC, datetime
+from typing import Literal, cast
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.auth.tokens import SESSION_SECONDS, TokenKind
+from trunkline.contracts.gateway.access import OWNER, Identity
+from trunkline.errors import ErrorCode
+from trunkline.runtime.http.auth import SESSION_COOKIE
+from trunkline.runtime.http.auth_middleware import IDENTITY
+from trunkline.workers.gateway.auth.tokens import NewToken
+from trunkline.workers.gateway.errors import error_code
+from trunkline.workers.gateway.http.app_state import services_of
+from trunkline.workers.gateway.http.request_reader import read_json
+from trunkline.workers.gateway.http.responses import json_response
+from trunkline.workers.gateway.http.schemas import Me, PairReply, PairRequest, SignedOut
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
+from trunkline_bus import Refusal
+
+PAIR_PATH = "/api/pair"
+"""The path that needs no credential: the code is one."""
+
+FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+"""Headers that a proxy adds. A request with one of them comes from elsewhere, whatever address connects."""
+
+
+async def pair(request: Request) -> Response:
+    """``POST /api/pair``"""
+    body = await read_json(request, PairRequest)
+    auth = services_of(request).auth
+    kind: TokenKind = "session" if body.kind == "cookie" else "bearer"
+    new = await auth.pairings.complete(body.code, kind, label=body.label[:100], is_local=_is_local(request))
+    record = new.record
+    reply = PairReply(
+        identity=record.identity,
+        scope=record.scope,
+        expires=record.expires,
+        token=new.text if kind == "bearer" else None,
+    )
+    response = json_response(reply)
+    if kind == "session":
+        _set_cookie(request, response, new)
+    return response
+
+
+async def get_me(request: Request) -> Response:
+    """``GET /api/me``"""
+    identity, auth = cast(Identity, request.scope[IDENTITY]), services_of(request).auth
+    record = auth.registry.record(identity.token_id) if identity.token_id else None
+    renewed = await auth.tokens.renewed(identity.token_id) if record is not None else None
+    record = renewed.record if renewed is not None else record
+    other: Literal["home", "plugin"] = "home" if identity == OWNER else "plugin"
+    me = Me(
+        id=identity.id,
+        type=identity.type,
+        display_name=await _display_name(request, identity),
+        scope=identity.scope or "",
+        kind=record.kind if record is not None else other,
+        expires=record.expires if record is not None else None,
+        blocks=identity.blocks,
+    )
+    response = json_response(me)
+    if renewed is not None:
+        _set_cookie(request, response, renewed)
+    return response
+
+
+async def sign_out(request: Request) -> "_SignOut":
+    """``POST /api/sign-out``"""
+    return _SignOut(request)
+
+
+ROUTES = (
+    ScopedRoute(PAIR_PATH, pair, methods=["POST"], scope=None),
+    ScopedRoute("/api/me", get_me, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/api/sign-out", sign_out, methods=["POST"], scope=TokenScope.READ),
+)
+
+
+class _SignOut:
+    """Ends the token of the request, and answers. The end of a token ends its requests, so this one is shielded."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        identity = cast(Identity, scope[IDENTITY])
+        response = json_response(SignedOut(signed_out=bool(identity.token_id)))
+        response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="strict")
+        with anyio.CancelScope(shield=True):
+            if identity.token_id:
+                await services_of(self._request).auth.sign_out(identity.token_id)
+            await response(scope, receive, send)
+
+
+async def _display_name(request: Request, identity: Identity) -> str:
+    """Return the name of an identity; its id for one of a plugin, which has no record."""
+    try:
+        return (await services_of(request).auth.identities.get(identity.id)).display_name
+    except Refusal as error:
+        if error_code(error.code) is not ErrorCode.NOT_FOUND:
+            raise
+        return identity.id
+
+
+def _set_cookie(request: Request, response: Response, new: NewToken) -> None:
+    expires = new.record.expires
+    seconds = (expires - datetime.now(UTC)).total_seconds() if expires is not None else SESSION_SECONDS
+    response.set_cookie(
+        SESSION_COOKIE,
+        new.text,
+        max_age=int(seconds),
+        path="/",
+        httponly=True,
+        samesite="strict",
+        secure=_is_https(request),
+    )
+
+
+def _is_https(request: Request) -> bool:
+    """Report whether the browser uses https, as its own origin or a proxy says. A client that lies about it only loses
+    its own cookie.
+    """
+    origin = request.headers.get("origin", "")
+    return origin.startswith("https://") or request.headers.get("x-forwarded-proto", "") == "https"
+
+
+def _is_local(request: Request) -> bool:
+    """Report whether a request comes from this machine and not through a proxy."""
+    if any(name in request.headers for name in FORWARDED) or request.client is None:
+        return False
+    try:
+        return ipaddress.ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False

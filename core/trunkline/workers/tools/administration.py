@@ -1,0 +1,117 @@
+"""Identities and permissions for one call: the gateway's operations, behind the checks that no tool can skip."""
+
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from trunkline.contracts.actors import OWNER
+from trunkline.contracts.auth.client import AuthClient
+from trunkline.contracts.auth.identity import IdentityRecord, IdentityType
+from trunkline.contracts.auth.messages import AccessChecked, AccessToken, PolicyList, PolicyView
+from trunkline.contracts.policies.messages import Policy, PolicyEffect
+from trunkline.contracts.tools.administration import Administration
+from trunkline.contracts.tools.messages import CallTool
+from trunkline.contracts.tools.tool import ToolInvocation
+from trunkline.errors import ToolError, Unavailable, error_kind_for_code
+from trunkline.policy import AccessRequest, decide
+from trunkline.policy.turn_permissions import CHANNEL_ACTOR_PREFIX
+from trunkline.workers.tools.authorization import CallAuthorizer, agent_subjects
+from trunkline_bus import Bus, RemoteFault
+
+T = TypeVar("T")
+
+TIMEOUT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallAdministration(Administration):
+    """Identities and permissions for one call. ``may_change``: the owner has approved that exactly this call changes
+    them.
+    """
+
+    bus: Bus
+    authorizer: CallAuthorizer
+    call: CallTool
+    may_change: bool = False
+
+    @property
+    def is_owner(self) -> bool:
+        """See ``Administration.is_owner``."""
+        return self.call.actor == OWNER or self.call.actor.startswith(CHANNEL_ACTOR_PREFIX)
+
+    async def check(self, resource: str, action: str, identity: str = "") -> AccessChecked:
+        """See ``Administration.check``."""
+        if identity and identity != self.call.actor:
+            return await self._answered(self._owner_client().check(identity, resource, action))
+        subjects = agent_subjects(self.call.block, self.call.actor)
+        asked = AccessRequest(
+            subjects=subjects, resources=(resource,), action=action, conversation=self.call.conversation
+        )
+        policies = await self.authorizer.policies(self.call.block)
+        decision = decide(asked, policies, datetime.now(UTC), {})
+        return AccessChecked(allowed=decision.allowed, asks=decision.asks, why=decision.why, by=decision.by)
+
+    async def identities(self) -> tuple[IdentityRecord, ...]:
+        """See ``Administration.identities``."""
+        return await self._answered(self._owner_client().identities())
+
+    async def policies(self) -> PolicyList:
+        """See ``Administration.policies``."""
+        return await self._answered(self._owner_client().policies())
+
+    async def tokens(self) -> tuple[AccessToken, ...]:
+        """See ``Administration.tokens``."""
+        return await self._answered(self._owner_client().tokens())
+
+    async def create_identity(self, id: str, type: IdentityType, display_name: str) -> IdentityRecord:
+        """See ``Administration.create_identity``."""
+        return await self._answered(self._changing_client().create_identity(id, type, display_name))
+
+    async def grant(
+        self, subject: str, action: str, resource: str, *, effect: PolicyEffect = "allow", note: str = ""
+    ) -> PolicyView:
+        """See ``Administration.grant``."""
+        policy = Policy(subject=subject, action=action, resource=resource, effect=effect, note=note)
+        return await self._answered(self._changing_client().grant(policy))
+
+    async def revoke(self, policy_id: str) -> PolicyView:
+        """See ``Administration.revoke``."""
+        return await self._answered(self._changing_client().revoke(policy_id))
+
+    def _owner_client(self) -> AuthClient:
+        if not self.is_owner:
+            raise ToolError(
+                "Only the owner may see or change who may enter and what they may do. This turn is somebody else's.",
+                kind="permission_denied",
+            )
+        return AuthClient(self.bus, actor=OWNER, timeout=TIMEOUT)
+
+    def _changing_client(self) -> AuthClient:
+        client = self._owner_client()
+        if not self.may_change:
+            raise ToolError(
+                "Who may enter and what they may do changes only by a call that the owner has approved.",
+                kind="permission_denied",
+            )
+        return client
+
+    async def _answered(self, reply: Awaitable[T]) -> T:
+        try:
+            return await reply
+        except RemoteFault as fault:
+            raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
+        except Unavailable as error:
+            raise ToolError("No gateway answers now. Try again later.", kind="unavailable") from error
+
+
+def with_administration(invocation: ToolInvocation) -> ToolInvocation:
+    """Return the invocation in the form that the tool receives: it may change identities and permissions only with an
+    approval of exactly this call, and only if it declares that it administers.
+    """
+    own, allowed = invocation.context.administration, invocation.approved == invocation.call_hash
+    if not (invocation.spec.administers and allowed and isinstance(own, CallAdministration)):
+        return invocation
+    return replace(
+        invocation, context=replace(invocation.context, administration=replace(own, may_change=True))
+    )

@@ -1,0 +1,1 @@
+"""Tools by which the owner sees and decides who may enter, in a conversation."""

@@ -1,0 +1,245 @@
+"""Pairing (CC-F5): a code becomes one token, once, and never for a guess, a foreign page or another machine."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import httpx
+import msgspec
+import pytest
+
+from trunkline.contracts.auth.client import AuthClient
+from trunkline.contracts.auth.pairing_codes import PendingPairings
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.auth.subjects import PAIRING_BUCKET, TOKEN_BUCKET
+from trunkline.testing.platform import Platform, platform
+from trunkline_bus import RemoteFault
+
+pytestmark = pytest.mark.anyio
+
+PAIR, ME, OUT = "/api/pair", "/api/me", "/api/sign-out"
+
+
+@dataclass
+class Entrance:
+    """A running gateway and its pairing."""
+
+    running: Platform
+    auth: AuthClient
+
+    def browser(self) -> httpx.AsyncClient:
+        """A client that keeps cookies and names its origin, as a browser does."""
+        return httpx.AsyncClient(base_url=self.running.url, timeout=60, headers={"origin": self.running.url})
+
+    async def pair(self, code: str, form: str = "bearer", **headers: str) -> httpx.Response:
+        async with httpx.AsyncClient(base_url=self.running.url, timeout=60) as http:
+            return await http.post(PAIR, json={"code": code, "as": form}, headers=headers)
+
+    async def change_pending(self, **fields: Any) -> None:
+        """Change the codes that wait, behind the gateway's back."""
+        bucket = self.running.bus.kv(PAIRING_BUCKET)
+        entry = await bucket.get("pending")
+        assert entry is not None and entry.value is not None
+        codes = tuple(msgspec.structs.replace(one, **fields) for one in entry.value.codes)
+        await bucket.put("pending", PendingPairings(codes=codes, wrong=entry.value.wrong))
+
+
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[Entrance]:
+    async with platform(workers=("gateway", "memory")) as running:
+        yield Entrance(running, AuthClient(running.bus))
+
+
+@pytest.fixture
+async def entrance(shared: Entrance) -> Entrance:
+    await shared.auth.cancel_pairings()
+    return shared
+
+
+async def test_a_code_becomes_a_token_once(entrance: Entrance) -> None:
+    """CC-T6: the first exchange gives a token that is accepted; a second exchange of the code fails."""
+    started = await entrance.auth.start_pairing(scope=TokenScope.CHAT, label="phone")
+    first = await entrance.pair(started.code)
+    assert first.status_code == 200
+    assert first.json().keys() == {"identity", "scope", "token"}
+    async with httpx.AsyncClient(base_url=entrance.running.url) as http:
+        headers = {"authorization": f"Bearer {first.json()['token']}"}
+        me = (await http.get(ME, headers=headers)).json()
+        assert (me["id"], me["scope"], me["kind"]) == ("owner", "chat", "bearer")
+    second = await entrance.pair(started.code)
+    assert (second.status_code, second.json()["code"]) == (401, "unauthorized")
+
+
+async def test_a_browser_completes_the_handshake(entrance: Entrance) -> None:
+    """CC-T6: a browser, which sets no header of its own, gets a cookie that no script can read, and is signed in."""
+    started = await entrance.auth.start_pairing()
+    async with entrance.browser() as http:
+        assert (await http.get(ME)).status_code == 401
+        response = await http.post(PAIR, json={"code": started.code.lower(), "as": "cookie"})
+        cookie = response.headers["set-cookie"]
+        for attribute in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age="):
+            assert attribute in cookie
+        assert "Secure" not in cookie
+        assert "token" not in response.json()
+        me = (await http.get(ME)).json()
+        assert (me["id"], me["scope"], me["kind"]) == ("owner", "owner", "session")
+        days = (datetime.fromisoformat(me["expires"]) - datetime.now(UTC)).days
+        assert days == 29
+
+
+async def test_the_cookie_is_secure_behind_a_proxy_with_tls(entrance: Entrance) -> None:
+    """A browser that came by https gets a cookie that is never sent without it."""
+    started = await entrance.auth.start_pairing()
+    response = await entrance.pair(started.code, "cookie", **{"x-forwarded-proto": "https"})
+    assert "Secure" in response.headers["set-cookie"]
+
+
+async def test_signing_out_ends_the_session(entrance: Entrance) -> None:
+    """The cookie is removed, and its token is refused also if somebody kept it."""
+    started = await entrance.auth.start_pairing()
+    async with entrance.browser() as http:
+        await http.post(PAIR, json={"code": started.code, "as": "cookie"})
+        kept = http.cookies["trunkline_session"]
+        assert (await http.post(OUT, json={})).json() == {"signed_out": True}
+        assert "trunkline_session" not in http.cookies
+        assert (await http.get(ME, headers={"cookie": f"trunkline_session={kept}"})).status_code == 401
+
+
+@pytest.mark.parametrize("guess", ["AAAA-AAAA", "", "x" * 200, "7KQ4XM2P7KQ4XM2P", "ÄÖÜ", "'; --"])
+async def test_a_wrong_code_is_refused(entrance: Entrance, guess: str) -> None:
+    """CC-T6: a wrong code gives no token, and the reply does not say whether another code waits."""
+    without = await entrance.pair(guess or "0")
+    await entrance.auth.start_pairing()
+    waiting = await entrance.pair(guess or "0")
+    assert without.status_code == waiting.status_code == 401
+    assert {**without.json(), "x": 0} == {**waiting.json(), "x": 0}
+
+
+async def test_five_wrong_codes_end_all_that_wait(entrance: Entrance) -> None:
+    """Guessing is hopeless: after five wrong attempts the right code does not count any more either."""
+    started = await entrance.auth.start_pairing()
+    link = await entrance.auth.start_pairing(is_local=True)
+    async with anyio.create_task_group() as tasks:
+        for number in range(5):
+            tasks.start_soon(entrance.pair, f"AAAA-AAA{number + 2}")
+    assert (await entrance.pair(started.code)).status_code == 401
+    assert (await entrance.pair(link.code)).status_code == 401
+    fresh = await entrance.auth.start_pairing()
+    assert (await entrance.pair(fresh.code)).status_code == 200
+
+
+async def test_at_most_three_codes_wait(entrance: Entrance) -> None:
+    """A fourth code is refused until one is used, has expired or is ended."""
+    codes = [(await entrance.auth.start_pairing()).code for _ in range(3)]
+    with pytest.raises(RemoteFault) as fault:
+        await entrance.auth.start_pairing()
+    assert fault.value.code == "rate_limited"
+    assert (await entrance.pair(codes[1])).status_code == 200
+    await entrance.auth.start_pairing()
+    assert await entrance.auth.cancel_pairings() == 3
+    assert (await entrance.pair(codes[0])).status_code == 401
+
+
+async def test_simultaneous_exchanges_give_one_token(entrance: Entrance) -> None:
+    """CC-T6: of twenty exchanges at once, one succeeds."""
+    started = await entrance.auth.start_pairing()
+    answers: list[int] = []
+
+    async def exchange() -> None:
+        answers.append((await entrance.pair(started.code)).status_code)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(exchange)
+    assert sorted(answers) == [200, 401, 401, 401]
+
+
+async def test_an_expired_code_is_refused(entrance: Entrance) -> None:
+    """CC-T6: a code counts for ten minutes; a link for one."""
+    started = await entrance.auth.start_pairing()
+    link = await entrance.auth.start_pairing(is_local=True)
+    for one, seconds in ((started, 600), (link, 60)):
+        assert 0 <= seconds - (one.expires - datetime.now(UTC)).total_seconds() < 5
+    await entrance.change_pending(expires=datetime.now(UTC) - timedelta(seconds=1))
+    assert (await entrance.pair(started.code)).status_code == 401
+    assert (await entrance.pair(link.code)).status_code == 401
+
+
+async def test_a_page_of_another_origin_cannot_pair(entrance: Entrance) -> None:
+    """CC-T5: the right code from a foreign page is refused, and the code still works for its owner."""
+    started = await entrance.auth.start_pairing()
+    for headers in ({"origin": "http://evil.com"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}):
+        assert (await entrance.pair(started.code, "cookie", **headers)).status_code == 403
+    assert (await entrance.pair(started.code)).status_code == 200
+
+
+async def test_a_link_works_on_this_machine_only(entrance: Entrance) -> None:
+    """The link of ``trunkline open`` is refused for whoever comes through a proxy; a short code is not."""
+    link = await entrance.auth.start_pairing(is_local=True)
+    for name in ("x-forwarded-for", "forwarded", "via"):
+        assert (await entrance.pair(link.code, "cookie", **{name: "203.0.113.9"})).status_code == 401
+    assert (await entrance.pair(link.code, "cookie")).status_code == 200
+    assert (await entrance.pair(link.code, "cookie")).status_code == 401
+    code = await entrance.auth.start_pairing()
+    assert (await entrance.pair(code.code, **{"x-forwarded-for": "203.0.113.9"})).status_code == 200
+
+
+async def test_codes_are_stored_as_hashes_and_survive_a_restart(tmp_path: Any) -> None:
+    """CC-T6: a pairing that waits survives a restart of the gateway; no file has the code, and the key is 0600."""
+    async with platform(tmp_path, workers=("gateway", "memory")) as running:
+        code = (await AuthClient(running.bus).start_pairing()).code
+    assert (tmp_path / "token-key").stat().st_mode & 0o777 == 0o600
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert [file for file in files if code.encode() in file.read_bytes()] == []
+    async with platform(tmp_path, workers=("gateway", "memory")) as running:
+        entrance = Entrance(running, AuthClient(running.bus))
+        answer = await entrance.pair(code)
+        assert answer.status_code == 200
+        token = answer.json()["token"]
+        files = [file for file in tmp_path.rglob("*") if file.is_file()]
+        assert [file for file in files if token.encode() in file.read_bytes()] == []
+
+
+async def test_a_pairing_is_for_a_known_identity_and_its_scope(entrance: Entrance) -> None:
+    """A code for somebody else never has the scope of the owner, and is not made for a stranger."""
+    await entrance.auth.create_identity("emil")
+    for identity, scope in (("emil", TokenScope.OWNER), ("stranger", TokenScope.CHAT)):
+        with pytest.raises(RemoteFault):
+            await entrance.auth.start_pairing(identity, scope)
+    started = await entrance.auth.start_pairing("emil", TokenScope.CHAT)
+    await entrance.auth.change_identity("emil", "suspended")
+    assert (await entrance.pair(started.code)).status_code == 409
+
+
+async def test_an_old_session_gets_another_token(entrance: Entrance) -> None:
+    """PA-F23: a session older than a day rotates: the new cookie counts, and the earlier one for a minute more."""
+    started = await entrance.auth.start_pairing()
+    async with entrance.browser() as http:
+        await http.post(PAIR, json={"code": started.code, "as": "cookie"})
+        old = http.cookies["trunkline_session"]
+        await http.get(ME)
+        assert http.cookies["trunkline_session"] == old
+        bucket = entrance.running.bus.kv(TOKEN_BUCKET)
+        entry = max(await bucket.entries(), key=lambda one: one.revision)
+        assert entry.value is not None
+        aged = msgspec.structs.replace(entry.value, created=datetime.now(UTC) - timedelta(days=2))
+        await bucket.put(entry.key, aged)
+        assert (await http.get(ME)).status_code == 200
+        new = http.cookies["trunkline_session"]
+        assert new != old
+        assert (await http.get(ME)).status_code == 200
+        http.cookies.clear()
+        assert (await http.get(ME, headers={"cookie": f"trunkline_session={old}"})).status_code == 200
+
+
+async def test_the_page_contains_no_data_and_runs_its_own_script_alone(entrance: Entrance) -> None:
+    """``/pair`` needs no credential; its policy allows its own script alone."""
+    async with httpx.AsyncClient(base_url=entrance.running.url) as http:
+        page = await http.get("/pair")
+    assert page.status_code == 200
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http://" not in page.text and "https://" not in page.text
