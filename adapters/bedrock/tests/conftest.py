@@ -1,7 +1,10 @@
 """The credentials of the scripted AWS, and nothing of the machine's own AWS settings."""
 
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+import botocore.loaders
 import pytest
 
 from trunkline.testing.vendor_apis.bedrock_authorization import ACCESS_KEY, SECRET_KEY
@@ -10,6 +13,14 @@ OTHER_VARIABLES = (
     "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN",
     "AWS_BEARER_TOKEN_BEDROCK", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
 )  # fmt: skip
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_loader() -> Iterator[None]:
+    """Have all sessions share a loader. Each would read the descriptions of services, megabytes of JSON, anew."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("botocore.session.create_loader", cache(botocore.loaders.create_loader))
+        yield
 
 
 @pytest.fixture(autouse=True)

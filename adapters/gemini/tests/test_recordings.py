@@ -96,7 +96,8 @@ FAILURES: dict[str, tuple[str, str, str]] = {
     "failure_cut_event": ("Half", "provider_error", "bad_response"),
 }
 
-both_sizes = pytest.mark.parametrize("size", [0, 1], ids=["whole", "bytewise"])
+both_sizes = pytest.mark.parametrize("size", [0, 3], ids=["whole", "in-threes"])
+"""Three bytes at a time divide lines, events and characters, in a third of the time that single bytes take."""
 
 
 @pytest.mark.anyio

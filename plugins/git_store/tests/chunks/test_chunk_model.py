@@ -182,5 +182,9 @@ class ChunkMachine(RuleBasedStateMachine):
 
 TestChunkModel = ChunkMachine.TestCase
 TestChunkModel.settings = settings(
-    max_examples=12, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=settings.default.max_examples
+    // 8,  # each opens stores; fewer in "make check", more in "wander"
+    stateful_step_count=20,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )
