@@ -229,9 +229,16 @@ async def test_a_collaborator_sees_the_shared_block_only(own_env: Environment) -
         assert isinstance(refused, ErrorEnvelope) and refused.payload.code == "not_found"
         forbidden = await guest.ask("chat", content="hi", block="main")
         assert isinstance(forbidden, ErrorEnvelope)
+        breach = BudgetEvent(
+            id=new_id("bud"), at=datetime.now(UTC), event="bankrupt", measure="spend", window="2026-11-27",
+            used=1, limit=1,
+        )  # fmt: skip
+        await own_env.bus.append(BUDGET_EVENT, breach, event=breach.id)
+        await until_received(owner, lambda got: isinstance(got, BankruptEnvelope))
         await share(own_env.bus, "read", subject="guest", block="other")
         shared = (await owner.done("chat", content="open", block="other")).payload
         assert shown(await guest.until_end(shared.turn)) == "You said: open"
         seen = {str(getattr(one.payload, "block", "")) for one in guest.received} - {""}
     assert seen == {"other"}, "nothing of the block that is not shared"
     assert not any(isinstance(one.payload, WorkerStatus) for one in guest.received)
+    assert not any(isinstance(one, BankruptEnvelope) for one in guest.received), "a total of all blocks"

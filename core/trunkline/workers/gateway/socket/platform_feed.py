@@ -30,6 +30,9 @@ PlatformPayload = (
 EVERYBODY = "*"
 """In place of a block: every identity may know it."""
 
+EVERY_BLOCK = "+"
+"""In place of a block: it is a total of all blocks, and only who may read every block may know it."""
+
 PLATFORM = ""
 """In place of a block: it concerns no block, and only the owner may know it."""
 

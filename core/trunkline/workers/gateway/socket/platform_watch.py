@@ -26,7 +26,7 @@ from trunkline.home.kill_switch import KillSwitch
 from trunkline.workers.gateway.blocks import merge_pulses
 from trunkline.workers.gateway.services import Services
 from trunkline.workers.gateway.socket import envelopes as out
-from trunkline.workers.gateway.socket.platform_feed import EVERYBODY, PLATFORM, PlatformFeed
+from trunkline.workers.gateway.socket.platform_feed import EVERY_BLOCK, EVERYBODY, PLATFORM, PlatformFeed
 from trunkline.workers.gateway.socket.turn_envelopes import TurnPlace
 from trunkline_bus import BusError, ReceivedMessage, Refusal
 
@@ -149,13 +149,13 @@ class PlatformWatch:
                     reset = out.BudgetReset(
                         measure=event.measure, window=event.window, block=event.block, by=event.by
                     )
-                    self.feed.tell(out.StatusEnvelope, reset, block=event.block)
+                    self.feed.tell(out.StatusEnvelope, reset, block=event.block or EVERY_BLOCK)
                 else:
                     used_up = out.BankruptPayload(
                         measure=event.measure, window=event.window, block=event.block, turn=event.turn,
                         used=event.used, limit=event.limit, opens_at=event.opens_at,
                     )  # fmt: skip
-                    self.feed.tell(out.BankruptEnvelope, used_up, block=event.block or EVERYBODY)
+                    self.feed.tell(out.BankruptEnvelope, used_up, block=event.block or EVERY_BLOCK)
 
     # Conversations and blocks ------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.socket.bounded_log import ReaderBehind
 from trunkline.workers.gateway.socket.codec import encode_envelope, now
 from trunkline.workers.gateway.socket.envelopes import ResyncEnvelope, ResyncPayload, Subscribe
-from trunkline.workers.gateway.socket.platform_feed import EVERYBODY, PlatformEntry
+from trunkline.workers.gateway.socket.platform_feed import EVERY_BLOCK, EVERYBODY, PlatformEntry
 from trunkline.workers.gateway.socket.registry import SocketRegistry
 from trunkline.workers.gateway.socket.turn_envelopes import TurnPlace
 from trunkline_bus import RemoteFault, background_tasks, new_id
@@ -118,7 +118,7 @@ class SocketSubscription:
     async def _send_entry(
         self, entry: PlatformEntry, block: str | None, tasks: TaskGroup, watched: set[str]
     ) -> None:
-        if block is not None and entry.block not in (block, EVERYBODY):
+        if block is not None and entry.block not in (block, EVERYBODY, EVERY_BLOCK):
             return
         rights = await self._registry.services.access.rights_of(self._sender.identity)
         is_known = rights.is_unlimited or entry.block == EVERYBODY
