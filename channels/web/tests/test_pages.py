@@ -74,6 +74,9 @@ async def test_every_page_is_accessible(
         await page.get_by_role("link", name="Blocks").click()
         await page.get_by_role("button", name="Settings").first.click()
         await check_page(page, axe)
+        await page.get_by_role("link", name="Activity").click()
+        await expect(page.get_by_role("heading", name="Activity")).to_be_visible()
+        await check_page(page, axe)
         assert found.problems == []
     async with visit(browser, running.url, **options) as found:
         page = await found.open()
@@ -130,3 +133,17 @@ async def test_a_grant_is_listed_and_revoked(signed_in: Visit) -> None:
     grant = page.get_by_role("listitem").filter(has_text=re.compile("write_file"))
     await grant.get_by_role("button", name="Revoke").click()
     await expect(page.get_by_text("Nothing is allowed beyond one call.")).to_be_visible()
+
+
+async def test_what_runs_is_shown_and_stopped(signed_in: Visit, running: Platform) -> None:
+    """A turn of any channel appears while it runs; stopping all turns ends it, and the page says so."""
+    page = await signed_in.open("#/activity")
+    await expect(page.get_by_role("listitem").filter(has_text="monitor")).to_be_visible()
+    accepted = await running.send("slow:400:50")
+    turn = page.get_by_role("listitem").filter(has=page.locator(f'a[href*="{accepted.conversation}"]'))
+    await expect(turn.get_by_text("runs")).to_be_visible()
+    await page.get_by_role("button", name="Stop all turns").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Stop all turns").click()
+    await expect(turn.get_by_text("stopped")).to_be_visible()
+    ended = (await running.answer(accepted)).ended
+    assert ended.reason == "cancelled"

@@ -12,6 +12,7 @@ import { useSession } from "./session/session";
 import { FailureBoundary } from "./ui/FailureBoundary";
 import { Notice } from "./ui/Notice";
 
+const ActivityPage = lazy(() => import("./activity/ActivityPage"));
 const ApprovalsPage = lazy(() => import("./approvals/ApprovalsPage"));
 const BlocksPage = lazy(() => import("./blocks/BlocksPage"));
 
@@ -36,6 +37,7 @@ export function App() {
             {page === "chat" && <ChatPage name={name} />}
             {page === "approvals" && <ApprovalsPage />}
             {page === "blocks" && <BlocksPage />}
+            {page === "activity" && <ActivityPage />}
           </Suspense>
         </FailureBoundary>
       </main>

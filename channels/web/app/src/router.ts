@@ -1,7 +1,7 @@
 /** The address: `#/PAGE/NAME`. A hash needs no route of the gateway, and is in no request. */
 import { useSyncExternalStore } from "react";
 
-export const PAGES = ["chat", "approvals", "blocks"] as const;
+export const PAGES = ["chat", "approvals", "blocks", "activity"] as const;
 export type Page = (typeof PAGES)[number];
 
 export interface Location {

@@ -5,10 +5,11 @@ const FIRST_PAUSE_MS = 300;
 const LONGEST_PAUSE_MS = 5000;
 const PING_MS = 20_000;
 
+/** What is watched: a conversation, or the states of everything. */
 export interface Subscription {
-  conversation: string;
+  conversation?: string;
   /** The turn whose events are wanted from a position on, and all turns after it. */
-  after: Record<string, string>;
+  after?: Record<string, string>;
 }
 
 export interface SocketObserver {

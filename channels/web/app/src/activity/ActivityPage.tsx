@@ -1,0 +1,116 @@
+/** What happens now: the turns that run, the workers, budgets that are used up, and the way to stop it all. */
+import { useState } from "react";
+
+import { api, dataOf } from "../api/client";
+import { useTexts, type TextKey } from "../i18n";
+import { sentence } from "../i18n/errors";
+import { addressOf } from "../router";
+import { Button } from "../ui/Button";
+import { Dialog } from "../ui/Dialog";
+import { Notice } from "../ui/Notice";
+import type { ActiveTurn, Activity, SpentBudget, WorkerState } from "./activity";
+import { useActivity } from "./useActivity";
+import "../styles/pages.css";
+
+export default function ActivityPage() {
+  const t = useTexts();
+  const { activity, isConnected } = useActivity();
+  return (
+    <div className="page">
+      <h1>{t("nav.activity")}</h1>
+      {!isConnected && <Notice kind="error">{t("error.unreachable")}</Notice>}
+      {activity.panic && <Notice kind="error">{t("error.panic")}</Notice>}
+      {activity.budgets.map((budget) => (
+        <Budget key={`${budget.measure}/${budget.window}/${budget.block ?? ""}`} budget={budget} />
+      ))}
+      <Turns activity={activity} />
+      <Workers workers={activity.workers} />
+    </div>
+  );
+}
+
+function Turns({ activity }: { activity: Activity }) {
+  const t = useTexts();
+  const [isAsked, setAsked] = useState(false);
+  const [failure, setFailure] = useState<unknown>(null);
+  const stop = (turns: ActiveTurn[]) => {
+    setFailure(null);
+    for (const { turn } of turns) {
+      dataOf(api.POST("/api/turns/{id}/cancel", { params: { path: { id: turn } }, body: {} })).catch(setFailure);
+    }
+  };
+  return (
+    <section aria-label={t("activity.now")}>
+      <div className="card-row">
+        <h2>{t("activity.now")}</h2>
+        <Button kind="danger" disabled={activity.turns.length === 0} onClick={() => setAsked(true)}>
+          {t("activity.stopAll")}
+        </Button>
+      </div>
+      {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
+      {activity.turns.length === 0 && <p className="dim">{t("activity.quiet")}</p>}
+      <ul className="cards">
+        {activity.turns.map((turn) => (
+          <li key={turn.turn} className="card card-row">
+            <TurnLine turn={turn} state={t(STATES[turn.status] ?? "activity.running")} />
+            <Button onClick={() => stop([turn])}>{t("chat.stop")}</Button>
+          </li>
+        ))}
+        {activity.ended.map((turn) => (
+          <li key={turn.turn} className="card card-row">
+            <TurnLine turn={turn} state={t(turn.reason === "cancelled" ? "activity.cancelled" : "activity.finished")} />
+          </li>
+        ))}
+      </ul>
+      {isAsked && (
+        <Dialog title={t("activity.stopAll")} submit={t("activity.stopAll")} isDangerous onClose={() => setAsked(false)} onSubmit={() => stop(activity.turns)}>
+          <p>{t("activity.stopAll.means", { count: activity.turns.length })}</p>
+        </Dialog>
+      )}
+    </section>
+  );
+}
+
+const STATES: Record<string, TextKey> = { queued: "activity.queued", running: "activity.running", parked: "activity.parked" };
+
+function TurnLine({ turn, state }: { turn: ActiveTurn; state: string }) {
+  const t = useTexts();
+  return (
+    <span>
+      <a href={addressOf("chat", turn.conversation)}>{t("approvals.of", { block: turn.block })}</a>{" "}
+      <span className="badge">{state}</span>
+    </span>
+  );
+}
+
+function Workers({ workers }: { workers: WorkerState[] }) {
+  const t = useTexts();
+  return (
+    <section aria-label={t("activity.workers")}>
+      <h2>{t("activity.workers")}</h2>
+      <ul className="cards">
+        {workers.map((worker) => (
+          <li key={worker.worker} className="card card-row">
+            <span>
+              {worker.worker_kind} {worker.host && <span className="dim">{worker.host}</span>}{" "}
+              <span className={`badge ${worker.trouble ? "badge-ERROR" : ""}`}>
+                {worker.trouble || t(worker.draining ? "activity.draining" : "activity.alive")}
+              </span>
+            </span>
+            {(worker.restarts ?? 0) > 0 && <span className="dim">{t("activity.restarts", { count: worker.restarts ?? 0 })}</span>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const MILLION = 1e6;
+
+function Budget({ budget }: { budget: SpentBudget }) {
+  const t = useTexts();
+  const isSpend = budget.measure === "spend";
+  const words = (value: number) => (isSpend ? `${(value / MILLION).toFixed(2)} US$` : String(value));
+  const values = { block: budget.block ?? "", window: budget.window, used: words(budget.used), limit: words(budget.limit) };
+  return <Notice kind="error">{t(budget.block ? "activity.budget.block" : "activity.budget", values)}</Notice>;
+}
