@@ -3,6 +3,7 @@
 import pytest
 from playwright.async_api import Browser, expect
 
+from trunkline.contracts.auth.client import AuthClient
 from trunkline.testing.platform import Platform
 
 from .conftest import Visit, visit
@@ -44,3 +45,22 @@ async def test_language_and_appearance_are_kept(signed_in: Visit) -> None:
     await expect(page.get_by_role("link", name="Freigaben")).to_be_visible()
     assert await page.locator("html").get_attribute("lang") == "de"
     assert await page.locator("html").get_attribute("data-theme") == "dark"
+
+
+async def test_a_browser_is_paired_and_signed_out(browser: Browser, running: Platform) -> None:
+    """A code signs the browser in by a cookie that no script reads, with which requests and the WebSocket work. Signing
+    out ends it and forgets drafts."""
+    async with visit(browser, running.url) as found:
+        page = await found.open()
+        await page.get_by_label("Code").fill((await AuthClient(running.bus).start_pairing()).code)
+        await page.get_by_role("button", name="Sign in").click()
+        await page.get_by_label("Message", exact=True).fill("say:paired")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".markdown", has_text="paired")).to_be_visible()
+        assert "trunkline_session" not in await page.evaluate("document.cookie")
+        await page.get_by_label("Message", exact=True).fill("a secret draft")
+        await page.get_by_role("button", name="Menu").click()
+        await page.get_by_role("menuitem", name="Sign out").click()
+        await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        assert "secret" not in await page.evaluate("JSON.stringify({ ...localStorage })")
+        assert found.problems == []

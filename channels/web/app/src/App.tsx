@@ -30,7 +30,7 @@ export function App() {
       <a className="skip" href="#content" onClick={(event) => skipTo(event)}>
         {t("app.skip")}
       </a>
-      <Navigation page={page} onSignOut={session.signOut} />
+      <Navigation page={page} me={session.me} onSignOut={session.signOut} />
       <main id="content" tabIndex={-1}>
         <FailureBoundary key={page} fallback={(error) => <Notice kind="error">{t("app.failed", { reason: sentence(t, error) })}</Notice>}>
           <Suspense fallback={<p className="waiting">{t("app.loading")}</p>}>

@@ -1,11 +1,18 @@
 /** The links to the pages, and the menu with appearance, language and sign-out. */
 import * as Menu from "@radix-ui/react-dropdown-menu";
 
+import type { Schemas } from "./api/client";
 import { LANGUAGES, useLanguage } from "./i18n";
 import { addressOf, PAGES, type Page } from "./router";
 import { THEMES, useTheme, type Theme } from "./theme";
 
-export function Navigation({ page, onSignOut }: { page: Page; onSignOut: () => Promise<void> }) {
+interface NavigationProps {
+  page: Page;
+  me: Schemas["Me"];
+  onSignOut: () => Promise<void>;
+}
+
+export function Navigation({ page, me, onSignOut }: NavigationProps) {
   const { t } = useLanguage();
   return (
     <header className="navigation">
@@ -20,12 +27,12 @@ export function Navigation({ page, onSignOut }: { page: Page; onSignOut: () => P
           </a>
         ))}
       </nav>
-      <Preferences onSignOut={onSignOut} />
+      <Preferences me={me} onSignOut={onSignOut} />
     </header>
   );
 }
 
-function Preferences({ onSignOut }: { onSignOut: () => Promise<void> }) {
+function Preferences({ me, onSignOut }: Omit<NavigationProps, "page">) {
   const { t, language, choose } = useLanguage();
   const [theme, setTheme] = useTheme();
   return (
@@ -48,6 +55,7 @@ function Preferences({ onSignOut }: { onSignOut: () => Promise<void> }) {
             ))}
           </Menu.RadioGroup>
           <Menu.Separator />
+          <Menu.Label>{t("nav.me", { name: me.display_name || me.id, scope: me.scope })}</Menu.Label>
           <Menu.Item onSelect={() => void onSignOut()}>{t("nav.signOut")}</Menu.Item>
         </Menu.Content>
       </Menu.Portal>

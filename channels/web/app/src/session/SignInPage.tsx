@@ -16,8 +16,7 @@ export function SignInPage({ onSignedIn }: { onSignedIn: () => void }) {
     event.preventDefault();
     pair(code.trim()).then(onSignedIn, (error: unknown) => {
       const refused = error instanceof ApiError && [400, 401, 403, 410, 422].includes(error.status);
-      const missing = error instanceof ApiError && error.status === 404;
-      setProblem(refused ? t("session.wrong") : missing ? t("session.none") : sentence(t, error));
+      setProblem(refused ? t("session.wrong") : sentence(t, error));
     });
   };
   return (

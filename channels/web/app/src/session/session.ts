@@ -1,53 +1,56 @@
-/** Whether this browser is signed in. The session is a cookie that no script can read. */
+/** Whether this browser is signed in, and as whom. The session is a cookie that no script can read. */
 import { useCallback, useEffect, useState } from "react";
 
-import { ApiError, errorOf } from "../api/client";
+import { api, ApiError, dataOf, type Schemas } from "../api/client";
 import { forget } from "../storage";
 
-export type SessionState = "unknown" | "in" | "out" | "unreachable";
+export type Session =
+  | { state: "unknown" | "out" | "unreachable"; me: null }
+  | { state: "in"; me: Schemas["Me"] };
 
 const RETRY_MS = 2000;
+/** Asking who is signed in renews the session. */
+const RENEW_MS = 10 * 60_000;
 
-export function useSession(): { state: SessionState; refresh: () => void; signOut: () => Promise<void> } {
-  const [state, setState] = useState<SessionState>("unknown");
+interface SessionActions {
+  refresh: () => void;
+  signOut: () => Promise<void>;
+}
+
+export function useSession(): Session & SessionActions {
+  const [session, setSession] = useState<Session>({ state: "unknown", me: null });
   const refresh = useCallback(() => {
-    void currentState().then(setState);
+    void currentSession().then(setSession);
   }, []);
   useEffect(refresh, [refresh]);
   useEffect(() => {
-    if (state !== "unreachable") return;
-    const timer = setInterval(refresh, RETRY_MS);
+    if (session.state === "out") return;
+    const timer = setInterval(refresh, session.state === "in" ? RENEW_MS : RETRY_MS);
     return () => clearInterval(timer);
-  }, [state, refresh]);
+  }, [session.state, refresh]);
   useEffect(() => {
     window.addEventListener("trunkline:signed-out", refresh);
     return () => window.removeEventListener("trunkline:signed-out", refresh);
   }, [refresh]);
   const signOut = useCallback(async () => {
-    await send("/api/sign-out", {});
+    await dataOf(api.POST("/api/sign-out"));
     forget();
-    setState("out");
+    setSession({ state: "out", me: null });
   }, []);
-  return { state, refresh, signOut };
+  return { ...session, refresh, signOut };
 }
 
-/** Exchange a code of `trunkline pair` for a session. */
+/** Exchange a code of `trunkline pair` for a session. Raises ApiError. */
 export async function pair(code: string): Promise<void> {
-  const response = await send("/api/pair", { code, as: "cookie", label: navigator.userAgent.slice(0, 80) });
-  if (!response.ok) throw errorOf(response, await response.json().catch(() => null));
+  const label = navigator.userAgent.slice(0, 80);
+  await dataOf(api.POST("/api/pair", { body: { code, as: "cookie", label } }));
 }
 
-async function currentState(): Promise<SessionState> {
-  const response = await fetch("/api/blocks").catch(() => null);
-  if (response === null || response.status >= 500) return "unreachable";
-  return response.status === 401 ? "out" : "in";
-}
-
-async function send(path: string, body: unknown): Promise<Response> {
-  const headers = { "content-type": "application/json" };
+async function currentSession(): Promise<Session> {
   try {
-    return await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
-  } catch {
-    throw new ApiError(0, "unreachable", "", "");
+    return { state: "in", me: await dataOf(api.GET("/api/me")) };
+  } catch (error) {
+    const isOut = error instanceof ApiError && error.status === 401;
+    return { state: isOut ? "out" : "unreachable", me: null };
   }
 }
