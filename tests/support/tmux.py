@@ -14,6 +14,9 @@ MISSING = "" if shutil.which("tmux") else "tmux is not installed: apt-get instal
 TIMEOUT = 60.0
 """Seconds within which the screen must show what is waited for."""
 
+POLL_SECONDS = 0.1
+"""Seconds between looks at the screen. Each look starts a program."""
+
 
 class Tmux:
     """One terminal, with a tmux server of its own, in which ``command`` (a shell line) runs.
@@ -77,7 +80,7 @@ class Tmux:
 
     def wait_shows(self, *texts: str) -> None:
         """Wait until the screen holds all of these."""
-        self.wait_until(lambda: all(text in self.screen() for text in texts))
+        self.wait_until(lambda: (screen := self.screen()) and all(text in screen for text in texts))
 
     def wait_until(self, true: Callable[[], object]) -> None:
         """Wait until something holds. Raises AssertionError with the screen."""
@@ -86,4 +89,4 @@ class Tmux:
             assert time.monotonic() < deadline, (
                 f"not in time; the screen:\n{self.screen()}\nand all:\n{self.screen(history=True)}"
             )
-            time.sleep(0.05)
+            time.sleep(POLL_SECONDS)

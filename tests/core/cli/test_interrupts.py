@@ -82,7 +82,7 @@ def test_ctrl_c_shows_no_traceback_whenever_it_is_pressed(
         assert word not in shown, shown
     if seed == 0:
         done = subprocess.run(
-            [sys.executable, "-m", "trunkline.cli.entry", "say", "hello"],
+            [sys.executable, "-m", "trunkline.cli.main", "say", "hello"],
             env=environ,
             capture_output=True,
             text=True,
