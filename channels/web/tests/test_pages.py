@@ -99,7 +99,7 @@ async def test_a_phone_has_one_column(browser: Browser, running: Platform) -> No
 
 
 async def test_a_block_is_made_changed_and_put_away(signed_in: Visit, running: Platform) -> None:
-    """A block is created, given a purpose, stopped, started, archived and restored; its file says so."""
+    """MB-F26: a block is created, given a purpose, stopped, started, archived and restored; its file says so."""
     page = await signed_in.open("#/blocks")
     await page.get_by_label("Name of a new block").fill("garden")
     await page.get_by_role("button", name="Create").click()

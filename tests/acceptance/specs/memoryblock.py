@@ -115,7 +115,14 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         open="the other routes under /api",
     ),
     "MB-F25": planned(14, "WebSocket /api/ws: client {type:subscribe, block}"),
-    "MB-F26": planned(14, "Web pages: paste-token login; setup wizard (welcome, providers, channels"),
+    "MB-F26": planned(
+        14,
+        "Web pages: paste-token login; setup wizard (welcome, providers, channels",
+        "channels/web/tests/test_pages.py",
+        "channels/web/tests/test_chat.py",
+        "channels/web/tests/test_app.py",
+        open="the setup wizard, the pages of plugins and of general settings",
+    ),
     "MB-F27": done(
         "Costs: costs.json {sessionInput, sessionOutput, totalInput, totalOutput",
         "tests/core/cli/test_costs.py",
