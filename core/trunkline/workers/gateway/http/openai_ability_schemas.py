@@ -7,7 +7,7 @@ import msgspec
 from trunkline.contracts.models.abilities import Dimensions, SpeechFormat, Speed
 from trunkline.contracts.models.ability_messages import MAX_SPEECH_CHARACTERS
 from trunkline.workers.gateway.http.openai_schemas import FullStruct, SparseStruct
-from trunkline.workers.gateway.http.schemas import In
+from trunkline.workers.gateway.http.schemas import SAID, SOME, In
 
 TranscriptForm = Literal["json", "text", "srt", "verbose_json", "vtt", "diarized_json"]
 
@@ -18,7 +18,7 @@ class EmbeddingsRequest(In, frozen=True, kw_only=True):
     """``POST /v1/embeddings``. ``input`` is a text or a list of texts."""
 
     model: str
-    input: str | list[Any]
+    input: Annotated[str, SAID] | Annotated[list[Any], SOME]
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Dimensions | None = None
     user: str | None = None

@@ -10,7 +10,7 @@ import msgspec
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
-from trunkline.workers.gateway.http.schemas import In
+from trunkline.workers.gateway.http.schemas import SOME, In
 from trunkline.workers.gateway.queue_limiter import QueueFull
 
 # Requests ----------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class ChatRequest(In, frozen=True, kw_only=True):
     """``POST /v1/chat/completions``"""
 
     model: str
-    messages: Annotated[list[MessageIn], Items]
+    messages: Annotated[list[MessageIn], Items, SOME]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     tools: Annotated[list[ToolIn], Parts] | None = None

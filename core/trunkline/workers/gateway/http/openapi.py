@@ -153,7 +153,11 @@ UPLOAD_FORM: dict[str, Any] = {
         "file": {"type": "string", "format": "binary"},
         "purpose": {"type": "string", "enum": list(PURPOSES)},
         "expires_after[anchor]": {"type": "string", "const": "created_at"},
-        "expires_after[seconds]": {"type": "integer"},
+        "expires_after[seconds]": {
+            "type": "integer",
+            "minimum": files.EXPIRY_RANGE[0],
+            "maximum": files.EXPIRY_RANGE[1],
+        },
     },
 }
 """The form of an upload."""

@@ -72,6 +72,13 @@ class SignedOut(Out, frozen=True, kw_only=True):
 # Requests ----------------------------------------------------------------------------------------------------
 
 
+SAID = msgspec.Meta(extra_json_schema={"pattern": r"\S"})
+"""For the document: a text with a character that is no space."""
+
+SOME = msgspec.Meta(extra_json_schema={"minItems": 1})
+"""For the document: a list that is not empty. The gateway refuses both with reasons of its own."""
+
+
 class NewMessage(In, frozen=True, kw_only=True):
     """A message.
 
@@ -79,7 +86,7 @@ class NewMessage(In, frozen=True, kw_only=True):
     block of a new conversation.
     """
 
-    content: str
+    content: Annotated[str, SAID]
     metadata: dict[str, Any] = {}
 
 
@@ -130,7 +137,7 @@ class ConversationChanges(In, frozen=True, kw_only=True):
 class ConversationModel(In, frozen=True, kw_only=True):
     """The model of a conversation, as ``adapter/model``; null removes the choice."""
 
-    model: str | None
+    model: Annotated[str, msgspec.Meta(extra_json_schema={"minLength": 1, "maxLength": 200})] | None
 
 
 class CompactionOptions(In, frozen=True, kw_only=True):
