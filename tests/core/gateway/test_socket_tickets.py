@@ -17,6 +17,7 @@ from trunkline.contracts.gateway.access import OWNER
 from trunkline.contracts.gateway.ticket import TICKET_BUCKET
 from trunkline.testing.platform import platform
 from trunkline.workers.gateway.http.socket import PROTOCOL
+from trunkline.workers.gateway.socket.envelopes import PongEnvelope
 from trunkline.workers.gateway.socket.tickets import TicketStore
 
 from .conftest import Environment
@@ -157,6 +158,20 @@ async def test_one_identity_has_a_number_of_sockets() -> None:
                         break
                 except InvalidStatus:
                     await anyio.sleep(0.05)
+
+
+async def test_a_socket_outlives_the_time_limits_of_a_request() -> None:
+    """The limits for the header and the body of a request are not those of a socket that it became."""
+    config = {"gateway.header_timeout": 0.5, "gateway.body_timeout": 0.5}
+    async with (
+        platform(workers=("gateway", "memory"), config=config) as running,
+        open_socket(running.url, running.token) as client,
+    ):
+        begin = anyio.current_time()
+        while anyio.current_time() - begin < 1.5:
+            ping = await client.send("ping", {})
+            pong = await client.receive()
+            assert isinstance(pong, PongEnvelope) and pong.payload.reply_to == ping
 
 
 async def test_a_gateway_that_stops_closes_its_sockets_with_1001() -> None:

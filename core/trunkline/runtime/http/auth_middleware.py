@@ -82,14 +82,13 @@ class AuthMiddleware:
         """Pass the request to the application, or refuse the request."""
         if scope["type"] not in ("http", "websocket"):
             return
-        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-        refused = await self._refused(scope, headers)
+        refused = await self._refused(scope, _decoded_headers(scope))
         if refused is not None:
             await self._refuse(refused, scope["path"])(scope, receive, _TracedSend(scope, send).send)
         elif scope["type"] == "websocket" or scope["method"] in SAFE:
             await self._guarded(scope, receive, _TracedSend(scope, send))
         else:
-            with remote_parent(dict(headers).get("traceparent")):
+            with remote_parent(dict(_decoded_headers(scope)).get("traceparent")):
                 await self._traced(scope, receive, send)
 
     async def _refused(self, scope: Scope, headers: list[tuple[str, str]]) -> ErrorCode | None:
@@ -214,6 +213,11 @@ async def _send_close(send: Send, code: int = INTERNAL_ERROR) -> None:
     """Close a WebSocket, unless it is closed already."""
     with suppress(RuntimeError, OSError):
         await send({"type": "websocket.close", "code": code})
+
+
+def _decoded_headers(scope: Scope) -> list[tuple[str, str]]:
+    """Return the headers as text. They are not kept, because a WebSocket may stay open for days."""
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
 
 
 def _own_names(host: str) -> frozenset[str]:

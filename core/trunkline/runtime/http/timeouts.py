@@ -24,6 +24,7 @@ class TimeoutProtocol(H11Protocol):
     head_seconds = HEAD_SECONDS
     body_seconds = BODY_SECONDS
     _timed: object = None
+    _is_upgraded = False
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -36,6 +37,11 @@ class TimeoutProtocol(H11Protocol):
         super().data_received(data)
         self._restart_timer()
 
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Hand the connection over to the protocol of WebSockets, which may stay silent for as long as it likes."""
+        super().handle_websocket_upgrade(event)
+        self._is_upgraded = True
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timer of a closed connection."""
         self._cancel_timer()
@@ -43,6 +49,8 @@ class TimeoutProtocol(H11Protocol):
 
     def _restart_timer(self) -> None:
         """Time the part that the client is sending now; a running timer for the same part continues."""
+        if self._is_upgraded:
+            return self._cancel_timer()
         state = self.conn.their_state
         if state is self._timed:
             return

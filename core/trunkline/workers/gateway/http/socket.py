@@ -27,6 +27,7 @@ async def open_socket(socket: WebSocket) -> None:
     try:
         with state.sockets.registered(connection):
             await socket.accept(PROTOCOL if PROTOCOL in socket.scope["subprotocols"] else None)
+            socket.scope["headers"] = []  # a socket that stays open for days needs no memory for them
             await connection.run()
     except Refusal:
         await socket.send_denial_response(error_response(ErrorCode.RATE_LIMITED, PATH))

@@ -6,8 +6,10 @@ that does not read costs nothing but its place in the log, and delays nobody.
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 from opentelemetry import trace
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
@@ -58,7 +60,6 @@ class Connection:
         self._socket = socket
         self._registry = registry
         self._max_message = max_message
-        self._sending = anyio.Lock()
         self._scopes: dict[str, anyio.CancelScope] = {}
         self._code: int | None = None
         self._end: Callable[[], None] | None = None
@@ -71,7 +72,7 @@ class Connection:
                 await self._receive(tasks)
             tasks.cancel_scope.cancel()
         if self._code is not None and self._socket.application_state is WebSocketState.CONNECTED:
-            with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+            with suppress(WebSocketDisconnect), anyio.move_on_after(CLOSE_SECONDS, shield=True):
                 await self._socket.close(self._code)
 
     def end(self, code: int) -> None:
@@ -170,8 +171,8 @@ class Connection:
     async def _send_text(self, text: str) -> None:
         """Send a message once the client has room for it. Does not return if the client has gone."""
         try:
-            async with self._sending:
-                await self._socket.send_text(text)
+            await anyio.lowlevel.checkpoint()  # a subscription with much to send delays no other task
+            await self._socket.send_text(text)
         except WebSocketDisconnect:
             if self._end is not None:
                 self._end()
