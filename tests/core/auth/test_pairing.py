@@ -13,7 +13,8 @@ import pytest
 from trunkline.contracts.auth.client import AuthClient
 from trunkline.contracts.auth.pairing_codes import PendingPairings
 from trunkline.contracts.auth.scopes import TokenScope
-from trunkline.contracts.auth.subjects import PAIRING_BUCKET, TOKEN_BUCKET
+from trunkline.contracts.auth.subjects import PAIRING_BUCKET, TOKEN_BUCKET, TOKENS_CHANGED
+from trunkline.contracts.auth.tokens import TokensChanged
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import RemoteFault
 
@@ -231,7 +232,17 @@ async def test_an_old_session_gets_another_token(entrance: Entrance) -> None:
         assert new != old
         assert (await http.get(ME)).status_code == 200
         http.cookies.clear()
-        assert (await http.get(ME, headers={"cookie": f"trunkline_session={old}"})).status_code == 200
+        earlier = {"cookie": f"trunkline_session={old}"}
+        assert (await http.get(ME, headers=earlier)).status_code == 200
+        rotated = await bucket.get(entry.key)
+        assert rotated is not None and rotated.value is not None
+        past = datetime.now(UTC) - timedelta(seconds=61)
+        await bucket.put(entry.key, msgspec.structs.replace(rotated.value, rotated=past))
+        await entrance.running.bus.publish(TOKENS_CHANGED, TokensChanged(ids=(entry.key,)))
+        with anyio.fail_after(1):
+            while (await http.get(ME, headers=earlier)).status_code != 401:  # noqa: ASYNC110  it is asked over HTTP
+                await anyio.sleep(0.02)
+        assert (await http.get(ME, headers={"cookie": f"trunkline_session={new}"})).status_code == 200
 
 
 async def test_the_page_contains_no_data_and_runs_its_own_script_alone(entrance: Entrance) -> None:
