@@ -1,5 +1,5 @@
 /** The chat: the list of conversations, and the one that the address names. */
-import { useState } from "react";
+import { useEffect, useState } from "react";
 
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
@@ -12,10 +12,12 @@ import { ConversationHead } from "./ConversationHead";
 import { ConversationList } from "./ConversationList";
 import { NEW } from "./store";
 import { TurnList } from "./TurnList";
+import { prepareAnswers } from "./TurnView";
 
 export default function ChatPage({ name }: { name: string }) {
   const t = useTexts();
   const [listed, setListed] = useState(false);
+  useEffect(prepareAnswers, []);
   const conversation = useConversation(name);
   return (
     <div className="chat" data-listed={listed}>

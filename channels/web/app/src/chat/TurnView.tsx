@@ -9,7 +9,13 @@ import { ToolCard } from "./ToolCard";
 import { TurnActions } from "./TurnActions";
 import type { Part, Turn } from "./turn";
 
-const Markdown = lazy(() => import("../markdown/Markdown"));
+const loadMarkdown = () => import("../markdown/Markdown");
+const Markdown = lazy(loadMarkdown);
+
+/** Load what an answer needs after the first screen and before the first answer, which would change its height else. */
+export function prepareAnswers(): void {
+  setTimeout(() => void loadMarkdown().catch(() => undefined), 300);
+}
 
 export const TurnView = memo(function TurnView({ conversation, turn }: { conversation: string; turn: Turn }) {
   const t = useTexts();
