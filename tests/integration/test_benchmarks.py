@@ -136,6 +136,13 @@ def test_every_request_that_leaves_is_checked(figures: Callable[..., Any]) -> No
     assert all(row["requests"] > 1 and not row["faults"] for row in rows)
 
 
+def test_sockets_and_their_viewers_are_measured(figures: Callable[..., Any]) -> None:
+    """The memory of an idle socket, and the delay of each piece of text to each viewer."""
+    found = figures("benchmarks.websockets", "--sockets", "20", "--viewers", "3", "--turns", "1")
+    assert found["pieces"] >= 3 and found["fan_out_p50"] <= found["fan_out_p95"] <= found["fan_out_max"]
+    assert "idle_kb" in found
+
+
 def test_what_adapters_add_is_measured() -> None:
     """The processor time of each token, with the SDK and with the adapter, for every vendor; what the import weighs."""
     command = [sys.executable, "-m", "benchmarks.adapters", "--quick", "--json"]
