@@ -165,6 +165,21 @@ def test_resuming_after_feed_loss_sends_the_answer_again() -> None:
     ]
 
 
+def test_a_long_answer_is_repeated_in_other_pieces() -> None:
+    """A new owner repeats many small pieces as a few large ones, and goes on: the client gets only the new text."""
+    merge = FeedMerge()
+    text = "".join(f"{number:05} " for number in range(20_000))
+    for index, begin in enumerate(range(0, len(text), 6)):
+        merge.offer(item(1, index, TextDelta(step=0, offset=begin, text=text[begin : begin + 6])))
+    assert "".join(event.text for _, event in merge.take() if isinstance(event, TextDelta)) == text
+    assert merge.text == text
+    whole = text + "and more"
+    for index, begin in enumerate(range(0, len(whole), 50_000)):
+        merge.offer(item(2, index, TextDelta(step=0, offset=begin, text=whole[begin : begin + 50_000])))
+    assert [event for _, event in merge.take()] == [TextDelta(step=0, offset=len(text), text="and more")]
+    assert merge.text == whole
+
+
 def test_a_shortened_answer_is_sent_again() -> None:
     """When a finished step is shorter than what was shown of it, the client receives a reset first."""
     merge = FeedMerge()

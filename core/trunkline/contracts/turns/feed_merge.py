@@ -35,6 +35,7 @@ from trunkline.contracts.turns.feed_messages import (
     ToolStarted,
     TurnEnded,
 )
+from trunkline.contracts.turns.text_builder import TextBuilder
 
 _LOST = "\0"
 """Stands for a character of an item that the stream lost, so that the character cannot be looked up."""
@@ -89,8 +90,8 @@ class FeedMerge:
         self._waiting: dict[int, FeedItem] = {}
         self._numbered = 0
         """The count of numbered events delivered; they are the first ones."""
-        self._texts: dict[int, str] = {}
-        self._reasonings: dict[int, str] = {}
+        self._texts: dict[int, TextBuilder] = {}
+        self._reasonings: dict[int, TextBuilder] = {}
         self._seen: set[tuple[str, str]] = set()
         self._doubtful = -1
         """The epoch that lacks items which the reader had before it resumed; -1 for none."""
@@ -119,7 +120,7 @@ class FeedMerge:
     @property
     def text(self) -> str:
         """All text that is valid after the last event, in the order of the steps."""
-        return "".join(self._texts[step] for step in sorted(self._texts)).replace(_LOST, "")
+        return "".join(str(self._texts[step]) for step in sorted(self._texts)).replace(_LOST, "")
 
     def resume(self, position: str, stored: Iterable[FeedItem]) -> None:
         """Take all items that ``position`` covers without delivering them. ``stored`` is the stored feed.
@@ -188,7 +189,7 @@ class FeedMerge:
             case TextDelta():
                 self._delivered[event.step] = event.offset + len(event.text)
                 if event.offset == 0 and self._in_doubt(event.step):
-                    self._texts[event.step] = event.text
+                    self._texts[event.step] = TextBuilder(event.text)
                     yield from self._retell(event.step)
                 else:
                     yield from self._grow(self._texts, event)
@@ -225,16 +226,22 @@ class FeedMerge:
         return True
 
     def _grow(
-        self, kept: dict[int, str], event: TextDelta | ReasoningDelta
+        self, kept: dict[int, TextBuilder], event: TextDelta | ReasoningDelta
     ) -> Iterator[tuple[FeedEvent, bool]]:
-        known = kept.get(event.step, "").ljust(event.offset, _LOST)
-        overlap = known[event.offset : event.offset + len(event.text)]
+        if not event.text:
+            return
+        known = kept.setdefault(event.step, TextBuilder())
+        if (lost := event.offset - len(known)) > 0:
+            known.append(_LOST * lost)
+        overlap = known.part(event.offset, len(event.text))
         if not event.text.startswith(overlap):
-            kept[event.step] = known[: event.offset] + event.text
+            known.truncate(event.offset)
+            known.append(event.text)
             yield from self._retell(event.step)
-        elif len(overlap) < len(event.text):
-            kept[event.step] = known + event.text[len(overlap) :]
-            yield type(event)(step=event.step, offset=len(known), text=event.text[len(overlap) :]), True
+        elif new := event.text[len(overlap) :]:
+            begin = len(known)
+            known.append(new)
+            yield type(event)(step=event.step, offset=begin, text=new), True
 
     def _cut_overlong(self, event: FeedEvent) -> list[int]:
         """Shorten the text of the steps that the event closes and that a new epoch made shorter than the text
@@ -243,23 +250,23 @@ class FeedMerge:
         found = [
             step
             for step, length in self._delivered.items()
-            if step < _first_open_step(event) and length < len(self._texts.get(step, ""))
+            if step < _first_open_step(event) and length < len(self._texts.get(step, ()))
         ]
         for step in found:
-            self._texts[step] = self._texts[step][: self._delivered[step]]
+            self._texts[step].truncate(self._delivered[step])
         return found
 
     def _retell(self, step: int) -> Iterator[tuple[FeedEvent, bool]]:
         """Deliver a step again whose text differs from the text delivered: a reset, then the whole current text."""
-        reasoning, text = self._reasonings.get(step, ""), self._texts.get(step, "")
+        reasoning, text = self._reasonings.get(step), self._texts.get(step)
         self._drop(step)
         yield TextReset(step=step), False
         if reasoning:
             self._reasonings[step] = reasoning
-            yield ReasoningDelta(step=step, offset=0, text=reasoning), not text
+            yield ReasoningDelta(step=step, offset=0, text=str(reasoning)), not text
         if text:
             self._texts[step] = text
-            yield TextDelta(step=step, offset=0, text=text), True
+            yield TextDelta(step=step, offset=0, text=str(text)), True
 
     def _drop(self, step: int) -> bool:
         """Remove the text and reasoning of a step. Report whether there was any."""
