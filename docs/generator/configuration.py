@@ -70,6 +70,7 @@ MEANING = {
     "gateway.header_timeout": "the longest time for the header of a request; then the connection is closed",
     "gateway.body_timeout": "the longest time for the body of a request",
     "gateway.max_sockets": "the largest number of open WebSockets of one identity",
+    "gateway.ping_interval": "the time between two pings over a WebSocket; one that is not answered as long closes it",
     "gateway.metrics": "who may read `/metrics`: `token`, `open` (anybody who reaches the port) or `off`",
     "approvals.deadline": "the time after which a call without a decision is denied",
     "approvals.background_deadline": "the same for turns that no message started; this version starts none",

@@ -54,7 +54,16 @@ by `error`, and changes nothing; the socket stays open.
 
 The events of a turn have a `position`. Subscribe again with `after: {TURN: POSITION}`, on any socket, and the events
 after it follow, without gap or repetition, also after a restart of any worker. An event has the same `id` on every
-socket and in every subscription.
+socket; after another monitor took a turn over, on every socket that began at the same position.
+
+Several subscriptions of a socket may show the same turn, such as its conversation and everything with `events`. Its
+events are sent once, in their order, until the last of these subscriptions ends. A subscription without `after` for
+that turn goes on where the socket is. One whose `after` names another position than that at which the socket began
+sends the turn again from there, for all of them. States (`status`, approvals) may come twice, with the same `id`.
+
+`bankrupt`, `budget_reset` and `panic` belong to no subscription. A socket gets each of them once, from its first
+subscription on, if it watches anything in that block; where all blocks are meant, whatever it watches. While
+everything is stopped, a socket gets `panic` with its first subscription.
 
 A client that reads too slowly gets `resync`, and then what it has missed: the following events of a turn, or the
 present states.
@@ -66,7 +75,7 @@ present states.
 | 1001 | the server stops: connect again |
 | 1007 | a text message was not UTF-8 |
 | 1009 | a message was too large |
-| 1011 | the client did not answer a ping for 20 seconds |
+| 1011 | the client did not answer a ping for `gateway.ping_interval`, 20 seconds |
 | 4401 | the access token or session has ended |
 """
 

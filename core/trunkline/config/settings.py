@@ -66,8 +66,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     file, uploaded files included, and ``max_attachments_mb`` that of all files of a request together.
     ``header_timeout`` and ``body_timeout`` limit how long the header and the body of a request may take to arrive.
     ``allowed_hosts`` are further names of the gateway, such as that of a proxy. ``max_sockets`` is the largest number
-    of open WebSockets of one identity. ``metrics`` permits reading ``/metrics``: with the token (``token``), without it
-    (``open``), or not at all (``off``).
+    of open WebSockets of one identity. The gateway pings each of them every ``ping_interval`` seconds, and closes one
+    that does not answer within as long. ``metrics`` permits reading ``/metrics``: with the token (``token``), without
+    it (``open``), or not at all (``off``).
     """
 
     host: str = "127.0.0.1"
@@ -81,6 +82,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     header_timeout: Seconds = 10.0
     body_timeout: Seconds = 60.0
     max_sockets: PositiveInt = 200
+    ping_interval: Seconds = 20.0
     default_block: BlockName = "main"
     metrics: Literal["token", "open", "off"] = "token"
 

@@ -148,6 +148,69 @@ async def test_two_viewers_get_the_same_bytes(env: Environment) -> None:
     assert [event.id for event in third] == [event.id for event in first]
 
 
+async def test_subscriptions_that_show_one_turn_send_it_once(env: Environment) -> None:
+    """A turn, its conversation and everything: no event comes twice, also when the one that sends it is ended."""
+    begun, go_on = anyio.Event(), anyio.Event()
+
+    async def slowly(turn: FakeTurn) -> None:
+        await turn.say("one ")
+        begun.set()
+        await go_on.wait()
+        await turn.say("two ", offset=4)
+        await turn.say("three", offset=8)
+        await turn.end("one two three")
+
+    env.monitor.script = slowly
+    async with socket(env) as client:
+        sent = (await client.done("chat", content="hi")).payload
+        await begun.wait()
+        first = (await client.done("subscribe", turn=sent.turn)).payload.reply_to
+        while not shown(client.of(sent.turn)):
+            await client.receive()
+        await client.done("subscribe", conversation=sent.conversation)
+        await client.done("subscribe", turn=sent.turn, after={sent.turn: ""})
+        await client.done("subscribe", events=True)
+        await client.done("unsubscribe", subscription=first)
+        go_on.set()
+        assert shown(await client.until_end(sent.turn)) == "one two three"
+        env.monitor.script = words
+        later = (await client.done("chat", content="on", conversation=sent.conversation)).payload
+        assert shown(await client.until_end(later.turn)) == WORDS
+        await client.done("chat", content="a turn whose end shows that nothing more came", client_id="last")
+    ids = [event.id for turn in (sent.turn, later.turn) for event in client.of(turn)]
+    assert len(ids) == len(set(ids))
+
+
+async def test_a_turn_is_sent_again_from_an_earlier_position(env: Environment) -> None:
+    """A subscription that asks for more than the socket has shown gets all of it, in order, to one end."""
+    begun, go_on = anyio.Event(), anyio.Event()
+
+    async def slowly(turn: FakeTurn) -> None:
+        for number in range(3):
+            await turn.say(str(number), offset=number)
+        begun.set()
+        await go_on.wait()
+        await turn.end("012")
+
+    env.monitor.script = slowly
+    async with socket(env) as client:
+        sent = (await client.done("chat", content="hi")).payload
+        await begun.wait()
+        async with socket(env) as other:
+            await other.done("subscribe", turn=sent.turn)
+            while len(other.of(sent.turn)) < 3:
+                await other.receive()
+        positions = [position_of(event) for event in other.of(sent.turn)]
+        await client.done("subscribe", turn=sent.turn, after={sent.turn: positions[1]})
+        while len(client.of(sent.turn)) < 1:
+            await client.receive()
+        await client.done("subscribe", conversation=sent.conversation, after={sent.turn: ""})
+        go_on.set()
+        events = [position_of(event) for event in await client.until_end(sent.turn)]
+    assert events[:4] == [positions[2], *positions]
+    assert len(events) == 5
+
+
 async def test_a_takeover_reaches_the_socket(env: Environment) -> None:
     """A new owner of the turn repeats it; the client gets each word once."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import pytest
@@ -21,6 +21,7 @@ from trunkline.workers.gateway.socket.envelopes import (
     ApprovalRequestEnvelope,
     ApprovalSettledEnvelope,
     BankruptEnvelope,
+    BankruptPayload,
     BlockActivity,
     BudgetReset,
     ConversationStatus,
@@ -154,34 +155,94 @@ async def test_approvals_are_shown_and_settled_to_every_client(own_env: Environm
             assert settled.payload.allow and settled.payload.by == "owner"
 
 
-async def test_a_breach_reaches_every_client_once(own_env: Environment) -> None:
-    """CC-T8: one ``bankrupt`` with both numbers to every client that watches anything but a conversation."""
-    breach = BudgetEvent(
-        id=new_id("bud"), at=datetime.now(UTC), event="bankrupt", measure="spend", window="2026-11-27",
-        used=10_000_000, limit=10_000_000,
+def budget_event(
+    event: Literal["bankrupt", "reset"], block: str = "", *, used: int = 0, limit: int = 0
+) -> BudgetEvent:
+    return BudgetEvent(
+        id=new_id("bud"), at=datetime.now(UTC), event=event, measure="spend", window="2026-11-27", block=block,
+        used=used, limit=limit, by="owner" if event == "reset" else "",
     )  # fmt: skip
+
+
+async def until_alerted(env: Environment, client: SocketClient, block: str = "main") -> None:
+    """Reset a budget of a block until the client is told, so that the gateway watches budgets from then on."""
+    while not any(isinstance(got.payload, BudgetReset) for got in client.received):
+        await env.bus.append(BUDGET_EVENT, budget_event("reset", block), event=new_id("bud"))
+        with anyio.move_on_after(0.2):
+            await client.receive()
+
+
+async def test_alerts_reach_a_socket_that_watches_a_conversation(own_env: Environment) -> None:
+    """CC-T8: ``bankrupt`` of its block and of all blocks, and ``panic``, once each and beside nothing but its turns;
+    ``bankrupt`` of another block does not."""
+    assert (await own_env.http.post("/api/blocks", json={"name": "other"})).status_code == 201
+    switch = KillSwitch(own_env.platform.home.path)
+    async with open_socket(own_env.url, own_env.token) as client:
+        sent = (await client.done("chat", content="hi", block="main")).payload
+        await client.done("subscribe", conversation=sent.conversation, after={sent.turn: ""})
+        await client.done("subscribe", turn=sent.turn)
+        await until_alerted(own_env, client)
+        for block in ("other", "main", ""):
+            breach = budget_event("bankrupt", block, used=2, limit=1)
+            await own_env.bus.append(BUDGET_EVENT, breach, event=breach.id)
+        await until_received(client, lambda got: isinstance(got, BankruptEnvelope) and not got.payload.block)
+        switch.engage("the owner")
+        await until_received(client, lambda got: isinstance(got, PanicEnvelope))
+        switch.release()
+        await until_received(client, lambda got: isinstance(got, PanicEnvelope) and not got.payload.on)
+        await client.until_end(sent.turn)
+    alerts = [one.payload for one in client.received if isinstance(one, BankruptEnvelope | PanicEnvelope)]
+    assert [one.block for one in alerts if isinstance(one, BankruptPayload)] == ["main", ""]
+    assert [one.on for one in alerts if isinstance(one, PanicPayload)] == [True, False]
+    assert not any(isinstance(one.payload, TurnStatus | WorkerStatus) for one in client.received)
+
+
+async def test_alerts_follow_what_a_socket_watches_and_may_know(own_env: Environment) -> None:
+    """A collaborator gets ``bankrupt`` of the shared block only, and none of a block that is not watched any more."""
+    auth = AuthClient(own_env.bus)
+    await auth.create_identity("guest")
+    token = (await auth.issue_token("guest", TokenScope.READ)).text
+    assert (await own_env.http.post("/api/blocks", json={"name": "other"})).status_code == 201
+    await share(own_env.bus, "read", subject="guest", block="other")
+    async with open_socket(own_env.url, own_env.token) as owner, open_socket(own_env.url, token) as guest:
+        sent = (await owner.done("chat", content="hi", block="other")).payload
+        watched = (await owner.done("subscribe", conversation=sent.conversation)).payload.reply_to
+        await owner.done("subscribe", block="main")
+        await guest.done("subscribe")
+        for client in (owner, guest):
+            await until_alerted(own_env, client, "other")
+        await owner.done("unsubscribe", subscription=watched)
+        for block in ("main", "", "other"):
+            breach = budget_event("bankrupt", block, used=2, limit=1)
+            await own_env.bus.append(BUDGET_EVENT, breach, event=breach.id)
+        last = budget_event("bankrupt", "main", used=3, limit=1)
+        await until_received(guest, lambda got: isinstance(got, BankruptEnvelope))
+        await own_env.bus.append(BUDGET_EVENT, last, event=last.id)
+        await until_received(owner, lambda got: isinstance(got, BankruptEnvelope) and got.payload.used == 3)
+    assert breaches(owner) == ["main", "", "main"]
+    assert breaches(guest) == ["other"]
+
+
+def breaches(client: SocketClient) -> list[str]:
+    """The blocks of the received ``bankrupt``, in their order."""
+    return [one.payload.block for one in client.received if isinstance(one, BankruptEnvelope)]
+
+
+async def test_a_breach_reaches_every_client_once(own_env: Environment) -> None:
+    """CC-T8: one ``bankrupt`` with both numbers to every client, however many subscriptions it has."""
+    breach = budget_event("bankrupt", used=10_000_000, limit=10_000_000)
     async with open_socket(own_env.url, own_env.token) as one, open_socket(own_env.url, own_env.token) as two:
         await one.done("subscribe")
+        await one.done("subscribe", block="main")
         await two.done("subscribe", block="main")
-        reset = BudgetEvent(
-            id="r", at=datetime.now(UTC), event="reset", measure="spend", window="d", block="main", by="owner"
-        )
-        while not any(isinstance(got.payload, BudgetReset) for got in two.received):  # the watch has begun
-            await own_env.bus.append(BUDGET_EVENT, reset, event=new_id("bud"))
-            with anyio.move_on_after(0.2):
-                await two.receive()
-            reset = BudgetEvent(
-                id=new_id("bud"), at=datetime.now(UTC), event="reset", measure="spend", window="d",
-                block="main", by="owner",
-            )  # fmt: skip
+        await until_alerted(own_env, two)
         await own_env.bus.append(BUDGET_EVENT, breach, event=breach.id)
         await own_env.bus.publish(BUDGET_EVENT, breach, event=breach.id)
         for client in (one, two):
             got = await until_received(client, lambda got: isinstance(got, BankruptEnvelope))
             assert (got.payload.used, got.payload.limit) == (10_000_000, 10_000_000)
             await client.done("chat", content="x", client_id="after")
-        count = [isinstance(got, BankruptEnvelope) for got in (*one.received, *two.received)].count(True)
-        assert count == 2
+        assert breaches(one) == breaches(two) == [""]
 
 
 async def test_panic_and_its_release_reach_every_client(own_env: Environment) -> None:

@@ -142,6 +142,25 @@ async def test_a_further_host_is_an_origin_of_the_server() -> None:
                 assert await status_of(handshake) == status
 
 
+async def test_a_proxy_that_rewrites_the_host_is_refused() -> None:
+    """A page's origin is not the host that the gateway sees, and a forwarded name does not count: any client could send
+    one. The how-to says what the proxy is to pass."""
+    config = {"gateway.allowed_hosts": ["chat.example"]}
+    async with platform(workers=("gateway", "memory"), config=config) as running:
+        headers = {"Authorization": f"Bearer {running.token}", "Origin": "https://chat.example"}
+        forwarded = {"X-Forwarded-Host": "chat.example", "Forwarded": "host=chat.example"}
+        for more in ({}, forwarded):
+            url = running.url.replace("http", "ws", 1) + "/ws"
+            assert (
+                await status_of(connect(url, additional_headers={**headers, **more}, open_timeout=30)) == 403
+            )
+            async with httpx.AsyncClient(base_url=running.url, headers={**headers, **more}) as http:
+                assert (await http.get("/conversations")).status_code == 200
+                assert (await http.post("/api/ws-ticket")).status_code == 403
+                http.headers["host"] = "chat.example"
+                assert (await http.post("/api/ws-ticket")).status_code == 201
+
+
 async def test_one_identity_has_a_number_of_sockets() -> None:
     """A socket above ``gateway.max_sockets`` is refused with 429 until another one is closed."""
     async with platform(workers=("gateway", "memory"), config={"gateway.max_sockets": 2}) as running:

@@ -105,6 +105,7 @@ class GatewayWorker(Worker):
             settings.port,
             protocol,
             max_message=state.max_body,
+            ping_interval=settings.ping_interval,
         )
         self.resources.callback(self._server.release)
         self.address = self._server.address

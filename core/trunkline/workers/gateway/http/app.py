@@ -38,7 +38,7 @@ from trunkline.workers.gateway.http import (
 )
 from trunkline.workers.gateway.http.app_state import AppState
 from trunkline.workers.gateway.http.responses import error_response, exception_response
-from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute, SocketRouter
 from trunkline.workers.gateway.http.static_files import site_routes
 from trunkline_bus import BusError, Refusal
 
@@ -73,7 +73,8 @@ def build_app(state: AppState) -> Starlette:
                 hidden=HIDDEN,
                 redeem_ticket=state.tickets.redeem,
                 ticket_path=socket.PATH,
-            )
+            ),
+            Middleware(SocketRouter, routes=[one for one in routes if isinstance(one, ScopedWebSocketRoute)]),
         ],
         exception_handlers={
             Refusal: exception_response,

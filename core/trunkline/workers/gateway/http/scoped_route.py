@@ -4,11 +4,11 @@ Every route of the gateway is one of these, so no handler can be reached without
 in a block is decided by the services.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, cast
 
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from trunkline.contracts.auth.scopes import TokenScope
@@ -53,8 +53,26 @@ class ScopedWebSocketRoute(WebSocketRoute):
         """Pass the handshake to the handler, or refuse the handshake."""
         refused = _refused(self.scope, scope)
         if refused is None:
-            return await super().handle(scope, receive, send)
+            await self.endpoint(WebSocket(scope, receive, send))
+            return
         await error_response(refused, scope["path"])(scope, receive, send)
+
+
+class SocketRouter:
+    """ASGI middleware between authentication and Starlette's router: passes a handshake at the path of a WebSocket
+    route to that route. Everything else, and a path with parameters, is left to the router.
+
+    The router's layers return when a socket closes. Until then each of them would take memory for every open socket.
+    """
+
+    def __init__(self, app: ASGIApp, routes: Iterable[ScopedWebSocketRoute]) -> None:
+        self._app = app
+        self._routes = {route.path: route for route in routes if not route.param_convertors}
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Pass a handshake to its route, and anything else to the router."""
+        route = self._routes.get(scope["path"]) if scope["type"] == "websocket" else None
+        return (self._app if route is None else route.handle)(scope, receive, send)
 
 
 def _refused(needed: TokenScope | None, scope: Scope) -> ErrorCode | None:

@@ -25,16 +25,13 @@ KEEP_SECONDS = 75
 it longer, so that no client sends a request on a connection that the server is closing."""
 
 
-PING_SECONDS = 20.0
-"""Seconds between two pings over a WebSocket, and until one without an answer closes the socket."""
-
-
 class HttpServer:
     """An HTTP server. The constructor binds the port; ``serve`` serves requests. ``ended`` is set when the server has
     stopped for any reason.
 
     ``protocol`` limits the time for receiving a request, ``max_message`` the size of a message over a WebSocket, in
-    bytes.
+    bytes. ``ping_interval`` is the number of seconds between two pings over a WebSocket, and for which it may leave one
+    without an answer.
 
     Raises:
       TrunklineError: the port is in use, or the address does not belong to this host.
@@ -49,6 +46,7 @@ class HttpServer:
         protocol: type[TimeoutProtocol],
         *,
         max_message: int,
+        ping_interval: float,
     ) -> None:
         self._socket = _listening_socket(host, port)
         self._closing = closing
@@ -61,9 +59,8 @@ class HttpServer:
             lifespan="off",
             ws=_websocket_protocol,  # type: ignore[arg-type]  # uvicorn only calls it
             ws_max_size=max_message,
-            ws_max_queue=4,
-            ws_ping_interval=PING_SECONDS,
-            ws_ping_timeout=PING_SECONDS,
+            ws_ping_interval=ping_interval,
+            ws_ping_timeout=ping_interval,
             ws_per_message_deflate=False,  # a few kilobytes would become megabytes before anything limits them
             log_config=None,
             log_level="warning",  # the worker logs start and end
@@ -129,9 +126,9 @@ def _websocket_protocol(**arguments: Any) -> asyncio.Protocol:
     """Return the protocol of a connection that becomes a WebSocket. By its name, uvicorn would import it at each
     start.
     """
-    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+    from trunkline.runtime.http.socket_protocol import SocketProtocol
 
-    return WebSocketsSansIOProtocol(**arguments)
+    return SocketProtocol(**arguments)
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:

@@ -18,6 +18,7 @@ from trunkline.contracts.gateway.access import is_home_owner
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.gateway.errors import refusal, to_refusal
 from trunkline.workers.gateway.sender import Sender
+from trunkline.workers.gateway.socket.alerts import SocketAlerts
 from trunkline.workers.gateway.socket.codec import (
     decode_envelope,
     encode_envelope,
@@ -39,6 +40,7 @@ from trunkline.workers.gateway.socket.envelopes import (
 )
 from trunkline.workers.gateway.socket.registry import SocketRegistry
 from trunkline.workers.gateway.socket.subscription import SocketSubscription
+from trunkline.workers.gateway.socket.turn_cursor import TurnCursors
 from trunkline_bus import Refusal, new_id, start_span
 
 log = logging.getLogger(__name__)
@@ -60,7 +62,9 @@ class Connection:
         self._socket = socket
         self._registry = registry
         self._max_message = max_message
-        self._scopes: dict[str, anyio.CancelScope] = {}
+        self._subscriptions: dict[str, SocketSubscription] = {}
+        self._cursors = TurnCursors()
+        self._has_alerts = False
         self._code: int | None = None
         self._end: Callable[[], None] | None = None
 
@@ -111,10 +115,10 @@ class Connection:
             case Subscribe():
                 await self._subscribe(envelope, tasks)
             case Unsubscribe(payload=payload):
-                scope = self._scopes.pop(payload.subscription, None)
-                if scope is None:
+                subscription = self._subscriptions.pop(payload.subscription, None)
+                if subscription is None:
                     raise refusal(ErrorCode.NOT_FOUND, "There is no such subscription.")
-                scope.cancel()
+                subscription.scope.cancel()
                 await self._acknowledge(AckPayload(reply_to=envelope.id))
             case _:
                 with start_span(tracer, f"ws {type(envelope).__name__}", kind=trace.SpanKind.SERVER):
@@ -122,24 +126,33 @@ class Connection:
                 await self._acknowledge(done)
 
     async def _subscribe(self, command: Subscribe, tasks: TaskGroup) -> None:
-        if command.id in self._scopes:
+        if command.id in self._subscriptions:
             raise refusal(ErrorCode.CONFLICT, "There is a subscription with this id.")
-        if len(self._scopes) >= MAX_SUBSCRIPTIONS:
+        if len(self._subscriptions) >= MAX_SUBSCRIPTIONS:
             raise refusal(ErrorCode.RATE_LIMITED, f"A socket has {MAX_SUBSCRIPTIONS} subscriptions at most.")
-        subscription = SocketSubscription(self._registry, self.sender, command, self._send_text)
+        subscription = SocketSubscription(
+            self._registry, self.sender, command, self._cursors, self._send_text
+        )
         await subscription.prepare()
-        scope = self._scopes[command.id] = anyio.CancelScope()
+        self._subscriptions[command.id] = subscription
         await self._acknowledge(AckPayload(reply_to=command.id))
-        tasks.start_soon(self._run_subscription, subscription, scope)
+        tasks.start_soon(self._run_subscription, subscription)
+        if not self._has_alerts:
+            self._has_alerts = True
+            alerts = SocketAlerts(self._registry, self.sender, self._watched_blocks, self._send_text)
+            tasks.start_soon(alerts.run)
 
-    async def _run_subscription(self, subscription: SocketSubscription, scope: anyio.CancelScope) -> None:
-        with scope:
+    def _watched_blocks(self) -> set[str]:
+        return {subscription.block for subscription in self._subscriptions.values()}
+
+    async def _run_subscription(self, subscription: SocketSubscription) -> None:
+        with subscription.scope:
             try:
                 await subscription.run()
             except Exception as error:
                 await self._send_error(error, subscription.id, subscription=subscription.id)
-        if self._scopes.get(subscription.id) is scope:
-            del self._scopes[subscription.id]
+        if self._subscriptions.get(subscription.id) is subscription:
+            del self._subscriptions[subscription.id]
 
     async def _acknowledge(self, payload: AckPayload) -> None:
         await self._send(AckEnvelope(id=new_id("env"), timestamp=now(), payload=payload))

@@ -112,8 +112,8 @@ class SubscribePayload(In, frozen=True, kw_only=True):
 
     A turn's events begin after the position that ``after`` has for the turn, else at its beginning. A conversation
     sends the events of its running turn and of every later one; if ``after`` has a turn, it sends all from there on. A
-    block, and everything, send states and changes (``status``, approvals, ``bankrupt``, ``panic``), the present states
-    first; with ``events`` also the events of all running turns.
+    block, and everything, send states and changes (``status``, approvals), the present states first; with ``events``
+    also the events of all running turns. ``bankrupt``, its reset and ``panic`` come with any of them.
     """
 
     conversation: str | None = None

@@ -1,5 +1,5 @@
-"""States and changes of the whole platform, the same for all sockets: turns, conversations, approvals, blocks, workers,
-budgets and panic. ``platform_watch`` fills the feed.
+"""States and changes of the whole platform, the same for all sockets: turns, conversations, approvals, blocks and
+workers in one feed, budgets and panic in another. ``platform_watch`` fills both.
 
 A reader first gets the present states, then every change. A reader that falls behind gets
 the present states again, so nothing is recorded about it.
@@ -7,6 +7,8 @@ the present states again, so nothing is recorded about it.
 
 from typing import NamedTuple
 
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.runtime.block_access import BlockRights
 from trunkline.workers.gateway.socket.bounded_log import BoundedLog
 from trunkline.workers.gateway.socket.codec import encode_envelope, now
 from trunkline.workers.gateway.socket.envelopes import (
@@ -50,6 +52,12 @@ class PlatformEntry(NamedTuple):
     def size(self) -> int:
         """The number of characters."""
         return len(self.text)
+
+    def is_for(self, rights: BlockRights) -> bool:
+        """Report whether an identity with these rights may know it."""
+        if rights.is_unlimited or self.block == EVERYBODY:
+            return True
+        return self.block != PLATFORM and rights.may(TokenScope.READ, self.block)
 
 
 class PlatformFeed(BoundedLog[PlatformEntry]):

@@ -1,4 +1,4 @@
-"""Watches the bus for what the platform feed shows. Each source goes on when the bus is back after an outage."""
+"""Watches the bus for what the platform's feeds show. Each source goes on when the bus is back after an outage."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -39,10 +39,12 @@ POLL_SECONDS = 1.0
 
 
 class PlatformWatch:
-    """Fills a platform feed. ``ready`` is set once the feed has the present states of turns and approvals."""
+    """Fills two feeds: ``alerts`` with budgets and panic, ``feed`` with everything else. ``ready`` is set once ``feed``
+    has the present states of turns and approvals.
+    """
 
     def __init__(self, services: Services, kill_switch: KillSwitch) -> None:
-        self.feed = PlatformFeed()
+        self.feed, self.alerts = PlatformFeed(), PlatformFeed()
         self.ready = anyio.Event()
         self._services = services
         self._bus = services.bus
@@ -149,13 +151,13 @@ class PlatformWatch:
                     reset = out.BudgetReset(
                         measure=event.measure, window=event.window, block=event.block, by=event.by
                     )
-                    self.feed.tell(out.StatusEnvelope, reset, block=event.block or EVERY_BLOCK)
+                    self.alerts.tell(out.StatusEnvelope, reset, block=event.block or EVERY_BLOCK)
                 else:
                     used_up = out.BankruptPayload(
                         measure=event.measure, window=event.window, block=event.block, turn=event.turn,
                         used=event.used, limit=event.limit, opens_at=event.opens_at,
                     )  # fmt: skip
-                    self.feed.tell(out.BankruptEnvelope, used_up, block=event.block or EVERY_BLOCK)
+                    self.alerts.tell(out.BankruptEnvelope, used_up, block=event.block or EVERY_BLOCK)
 
     # Conversations and blocks ------------------------------------------------------------------------------------
 
@@ -242,9 +244,9 @@ class PlatformWatch:
 
     def _tell_panic(self, on: bool, by: str) -> None:
         payload = out.PanicPayload(on=on, by=by)
-        is_on = bool(self.feed.present("panic"))
+        is_on = bool(self.alerts.present("panic"))
         if on is not is_on:
-            self.feed.tell(out.PanicEnvelope, payload, block=EVERYBODY, key=("panic", ""), ended=not on)
+            self.alerts.tell(out.PanicEnvelope, payload, block=EVERYBODY, key=("panic", ""), ended=not on)
 
 
 _STATUSES: dict[str, out.TurnState] = {"started": "running", "parked": "parked", "finished": "finished"}

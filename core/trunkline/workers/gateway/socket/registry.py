@@ -12,7 +12,6 @@ from trunkline.home.kill_switch import KillSwitch
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.services import Services
 from trunkline.workers.gateway.socket.conversation_turns import ConversationTurns
-from trunkline.workers.gateway.socket.platform_feed import PlatformFeed
 from trunkline.workers.gateway.socket.platform_watch import PlatformWatch
 from trunkline.workers.gateway.socket.turn_feed import TurnFeeds
 from trunkline_bus import background_tasks
@@ -53,13 +52,13 @@ class SocketRegistry:
             tasks.start_soon(self._close_all)
             yield
 
-    async def platform_feed(self) -> PlatformFeed:
-        """Return the feed of the whole platform. It is watched from the first use on."""
+    async def platform(self) -> PlatformWatch:
+        """Return the feeds of the whole platform. They are filled from the first use on."""
         if not self._watches_platform:
             self._watches_platform = True
             self._tasks.start_soon(self._platform.run)
         await self._platform.ready.wait()
-        return self._platform.feed
+        return self._platform
 
     def count(self, identity: str) -> int:
         """Return the number of open sockets of an identity."""

@@ -16,8 +16,9 @@ from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.socket.bounded_log import ReaderBehind
 from trunkline.workers.gateway.socket.codec import encode_envelope, now
 from trunkline.workers.gateway.socket.envelopes import ResyncEnvelope, ResyncPayload, Subscribe
-from trunkline.workers.gateway.socket.platform_feed import EVERY_BLOCK, EVERYBODY, PlatformEntry
+from trunkline.workers.gateway.socket.platform_feed import PlatformEntry
 from trunkline.workers.gateway.socket.registry import SocketRegistry
+from trunkline.workers.gateway.socket.turn_cursor import TurnCursor, TurnCursors
 from trunkline.workers.gateway.socket.turn_envelopes import TurnPlace
 from trunkline_bus import RemoteFault, background_tasks, new_id
 
@@ -27,15 +28,24 @@ Send = Callable[[str], Awaitable[None]]
 
 
 class SocketSubscription:
-    """Sends the events of what a client watches. ``send`` waits until the client has room for more."""
+    """Sends the events of what a client watches. ``send`` waits until the client has room for more. ``cursors`` are
+    those of all subscriptions of the socket.
 
-    def __init__(self, registry: SocketRegistry, sender: Sender, command: Subscribe, send: Send) -> None:
+    ``block`` is the block that is watched, in whole or in part; "" for every one. Cancel ``scope`` to end the
+    subscription.
+    """
+
+    def __init__(
+        self, registry: SocketRegistry, sender: Sender, command: Subscribe, cursors: TurnCursors, send: Send
+    ) -> None:
         self.id = command.id
+        self.block = ""
+        self.scope = anyio.CancelScope()
         self._registry = registry
         self._sender = sender
         self._wanted = command.payload
+        self._cursors = cursors
         self._send = send
-        self._block = ""
 
     async def prepare(self) -> None:
         """Check what the client wants to watch. Raises Refusal as the same request over HTTP would."""
@@ -49,22 +59,22 @@ class SocketSubscription:
             except ValueError as error:
                 raise InvalidField(("payload", "after", turn), "It is the position of an event.") from error
         if wanted.turn is not None:
-            self._block = (await services.messages.find(wanted.turn, self._sender)).request.block
+            self.block = (await services.messages.find(wanted.turn, self._sender)).request.block
         elif wanted.conversation is not None:
-            self._block = await services.conversations.require(
+            self.block = await services.conversations.require(
                 wanted.conversation, self._sender, TokenScope.READ
             )
             if len(wanted.after) > 1:
                 raise InvalidField(("payload", "after"), "For a conversation, name one turn.")
         elif wanted.block is not None:
-            self._block = (await services.blocks.get_block(wanted.block, self._sender)).name
+            self.block = (await services.blocks.get_block(wanted.block, self._sender)).name
 
     async def run(self) -> None:
         """Send the events until all have been sent. Raises what the reader raises, and Refusal with ``not_found`` when
         the block is no longer shared with the client."""
-        if not self._block:  # what is sent of everything is checked one by one
+        if not self.block:  # what is sent of everything is checked one by one
             await self._watch()
-        elif await self._is_lost_during(self._block, self._watch):
+        elif await self._is_lost_during(self.block, self._watch):
             raise refusal(ErrorCode.NOT_FOUND)
 
     async def _is_lost_during(self, block: str, watch: Callable[[], Awaitable[None]]) -> bool:
@@ -87,7 +97,7 @@ class SocketSubscription:
         wanted = self._wanted
         if wanted.turn is not None:
             state = await self._registry.services.messages.find(wanted.turn, self._sender)
-            await self._send_turn(TurnPlace(self._block, state.request.conversation, wanted.turn))
+            await self._send_turn(TurnPlace(self.block, state.request.conversation, wanted.turn))
         elif wanted.conversation is not None:
             await self._send_conversation(wanted.conversation)
         else:
@@ -97,11 +107,11 @@ class SocketSubscription:
         first = next(iter(self._wanted.after), None)
         async with aclosing(self._registry.turns.watch(conversation, first)) as turns:
             async for turn in turns:
-                await self._send_turn(TurnPlace(self._block, conversation, turn))
+                await self._send_turn(TurnPlace(self.block, conversation, turn))
 
     async def _send_platform(self, block: str | None) -> None:
         """Send the present states, then the changes, of a block or of everything."""
-        feed = await self._registry.platform_feed()
+        feed = (await self._registry.platform()).feed
         watched: set[str] = set()
         async with background_tasks() as tasks:
             while True:
@@ -118,11 +128,10 @@ class SocketSubscription:
     async def _send_entry(
         self, entry: PlatformEntry, block: str | None, tasks: TaskGroup, watched: set[str]
     ) -> None:
-        if block is not None and entry.block not in (block, EVERYBODY, EVERY_BLOCK):
+        if block is not None and entry.block != block:
             return
         rights = await self._registry.services.access.rights_of(self._sender.identity)
-        is_known = rights.is_unlimited or entry.block == EVERYBODY
-        if not is_known and not (entry.block and rights.may(TokenScope.READ, entry.block)):
+        if not entry.is_for(rights):
             return
         await self._send(entry.text)
         place = entry.running
@@ -139,15 +148,22 @@ class SocketSubscription:
         watched.discard(place.turn)
 
     async def _send_turn(self, place: TurnPlace) -> None:
-        position = self._wanted.after.get(place.turn, "")
+        """Send the events of a turn, unless another subscription of the socket does: then wait until it ends."""
+        with self._cursors.joined(place, self._wanted.after.get(place.turn)) as cursor:
+            async with cursor.sending:
+                while cursor.is_due:
+                    with cursor.begun():
+                        await self._send_from(cursor, place)
+
+    async def _send_from(self, cursor: TurnCursor, place: TurnPlace) -> None:
         is_owner = is_home_owner(self._sender.identity)
-        async with aclosing(self._registry.feeds.watch(place, position)) as entries:
+        async with aclosing(self._registry.feeds.watch(place, cursor.position)) as entries:
             async for entry in entries:
                 if entry is None:
-                    await self._send(self._resync(place.turn, position))
+                    await self._send(self._resync(place.turn, cursor.position))
                 else:
-                    position = entry.position
                     await self._send(entry.text_for_owner if is_owner else entry.text)
+                    cursor.note(entry.position, ends=entry.ends)
 
     def _resync(self, turn: str, position: str) -> str:
         payload = ResyncPayload(subscription=self.id, turn=turn, position=position)

@@ -1,0 +1,56 @@
+"""uvicorn's protocol of a WebSocket, without what an open socket does not need.
+
+A gateway has thousands of sockets that are idle for hours. Of uvicorn's state for each, the request and the response of
+the handshake and the queues of tasks that never wait take a third.
+"""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+
+class SocketProtocol(WebSocketsSansIOProtocol):
+    """The protocol of one connection."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.queue = ReceivedEvents()  # type: ignore[assignment]
+
+    def start_keepalive(self) -> None:
+        """Drop the handshake, whose response was just sent, and begin to ping."""
+        self.request.headers.clear()  # the parser keeps the request itself
+        del self.request, self.response
+        super().start_keepalive()
+
+
+class ReceivedEvents:
+    """The messages that the application has not read yet: what uvicorn uses of ``asyncio.Queue``, with one reader and
+    without a limit.
+    """
+
+    __slots__ = ("_events", "_some")
+
+    def __init__(self) -> None:
+        self._events: list[Any] = []
+        self._some: asyncio.Future[None] | None = None
+
+    def empty(self) -> bool:
+        """Report whether everything was read."""
+        return not self._events
+
+    def put_nowait(self, event: Any) -> None:
+        """Add an event."""
+        self._events.append(event)
+        if self._some is not None and not self._some.done():
+            self._some.set_result(None)
+
+    async def get(self) -> Any:
+        """Return the next event, once there is one."""
+        while not self._events:
+            self._some = asyncio.get_running_loop().create_future()
+            try:
+                await self._some
+            finally:
+                self._some = None
+        return self._events.pop(0)
