@@ -1,12 +1,10 @@
 """The page of the HTTP surface: every route of the gateway with its schemas, and the agent loop's."""
 
 import typing
-from functools import cache
 
 import msgspec
 
 from generator.markdown import code, fields_table, prose, table
-from trunkline.workers.gateway.http.app import own_routes
 from trunkline.workers.gateway.http.openapi import (
     AUDIO,
     EVENT_STREAM,
@@ -16,17 +14,19 @@ from trunkline.workers.gateway.http.openapi import (
     ON_REQUEST,
     OPERATIONS,
     PLAIN_TEXT,
+    operation_scopes,
 )
 from trunkline.workers.gateway.http.openapi_parameters import PARAMETERS
-from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline.workers.monitor import engine_server
 
 INTRODUCTION = """
 # HTTP
 
 The gateway listens on `gateway.host` and `gateway.port`, by default `127.0.0.1:8420`. Every path except
-`/healthz` and `/readyz` requires the token of this home, which is in `~/.trunkline/token`: as
-`Authorization: Bearer TOKEN`, or as `X-API-Key: TOKEN`. The same contract is served as OpenAPI at `/openapi.json`.
+`/healthz`, `/readyz` and the two of pairing requires a credential: the token of this home, which is in
+`~/.trunkline/token`, or an [access token](../how-to/sign-in.md), as `Authorization: Bearer TOKEN` or `X-API-Key:
+TOKEN`. The same contract is served as OpenAPI at `/openapi.json`, with the scope of each operation as a role of its
+security requirement.
 Plugins may add paths under `/x/<plugin>/`. The files of the web app at `/` need no token, because they contain no data.
 
 Each route has a scope: `read`, `chat`, `approve`, `operate` or `owner`. An access token needs that scope or a larger
@@ -51,6 +51,23 @@ NOTES = {
         "In Prometheus' text format, counted from the first request on. `gateway.metrics` can open the route to "
         "everybody who reaches the port, or close it. They are totals of all blocks, so a token "
         "must be the owner's."
+    ),
+    (
+        "post",
+        "/api/tokens",
+    ): "The answer is the only one with the text of the token, and nothing may store it.",
+    ("delete", "/api/tokens/{id}"): (
+        "Within a second the token is refused, its streams and sockets end, and the turns that it started are "
+        "cancelled. `id` is the whole id. A token may revoke itself."
+    ),
+    ("get", "/api/audit"): (
+        "The entries of one day, or of at most 31 days with `since` and `until`, the newest first. Memory has all of "
+        "them, in `audit/`."
+    ),
+    ("post", "/api/panic"): (
+        "Every program, turn and model call ends, as with `trunkline panic`, and nothing starts until the owner says "
+        "`trunkline panic --release` at the terminal. Only the owner may stop everything. The answer comes when all "
+        "workers have stopped, after 10 seconds at the latest."
     ),
     ("post", "/api/turns/{id}/steer"): "When the turn has ended, the message becomes a turn of its own.",
     ("post", "/v1/chat/completions"): (
@@ -109,19 +126,12 @@ def page() -> str:
 
 
 def _routes() -> str:
-    scopes = _scopes()
+    scopes = operation_scopes()
     rows = [
-        (method.upper(), code(path), scopes[method.upper(), path] or "none", summary)
+        (method.upper(), code(path), scopes[method, path] or "none", summary)
         for method, path, summary, *_ in OPERATIONS
     ]
     return "## Routes\n\n" + table(("method", "path", "scope", "purpose"), rows)
-
-
-@cache
-def _scopes() -> dict[tuple[str, str], str]:
-    """The scope of each route, "" for a route that needs no credential."""
-    routes = [route for route in own_routes() if isinstance(route, ScopedRoute)]
-    return {(method, route.path): route.scope or "" for route in routes for method in route.methods or ()}
 
 
 def _operation(operation: tuple) -> str:  # type: ignore[type-arg]
@@ -129,7 +139,7 @@ def _operation(operation: tuple) -> str:  # type: ignore[type-arg]
     lines = [f"### {method.upper()} {path}", summary]
     if note := NOTES.get((method, path)):
         lines.append(note)
-    scope = _scopes()[method.upper(), path]
+    scope = operation_scopes()[method, path]
     lines.append(f"Scope: {code(scope)}." if scope else "No credential is needed.")
     if parameters := PARAMETERS.get((method, path)):
         rows = [(code(one.name), one.place, one.meaning) for one in parameters]

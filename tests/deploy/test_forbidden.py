@@ -80,7 +80,7 @@ SAYINGS = (
     "trunkline.evt.memory.files.changed", "trunkline.ctl.tools.call.cancel", "trunkline.x.plugin.thing",
     "trunkline.dead.bus.reason", "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
     "trunkline.turn.due.one.end", "trunkline.evt.audit.main.noted", "trunkline.ctl.panic",
-    "trunkline.ctl.panic.stopped", *COST_RECORDS, BUDGET_EVENT, COUNTER, TOKENS_CHANGED,
+    "trunkline.ctl.panic.stopped", "trunkline.ctl.panic.release", *COST_RECORDS, BUDGET_EVENT, COUNTER, TOKENS_CHANGED,
     *(f"trunkline.ctl.delegated.{whose}.call.cancel" for whose in DELEGATIONS),
 )  # fmt: skip
 PARTS = tuple(f"part-{part}" for part in range(8))
@@ -245,11 +245,12 @@ PUBLISH: dict[str, set[str]] = {
         *memory("read-many", "write-many", "list", "move", "delete", "conversation-append", "conversation-load"),
         *memory("history", "attachments-store"), *FILES, *BRINGS, *MODELS, "trunkline.cmd.model.complete",
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
-        "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *looks("AUDIT"), *DEADLINES,
+        "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *reads("AUDIT"), *DEADLINES,
         *reads("KV_workers", "KV_pulse", "KV_tokens", "KV_pairings", "KV_tickets"), "$KV.tokens.key",
         "$KV.pairings.key", "$KV.tickets.key",
         *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor", "tools"), *SIZES,
         *HEARS, TOKENS_CHANGED,
+        "trunkline.ctl.panic",  # it stops everything, and cannot release the stop
     },
     "monitor": {
         "trunkline.cmd.model.complete",
@@ -305,7 +306,7 @@ PUBLISH: dict[str, set[str]] = {
         *memory("blame", "diff", "revert", "index-stats", "reindex", "purge"), *CHUNKS, *BRINGS,
         *memory("chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats"),
         "trunkline.cmd.remote.laptop.list", "trunkline.cmd.tools.list", *CHANNEL_READER,
-        "trunkline.ctl.panic", "trunkline.evt.audit.main.noted",
+        "trunkline.ctl.panic", "trunkline.ctl.panic.release", "trunkline.evt.audit.main.noted",
         BUDGET_EVENT, COUNTER, *reads("COSTS", "COUNTERS"),
         *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse", "KV_circuits", "KV_key-pools"),
         *reads("OBJ_results"),
@@ -333,16 +334,17 @@ SUBSCRIBE: dict[str, set[str]] = {
         ),
         "trunkline.cmd.gateway.*.send", "trunkline.feed.turn.conv.turn", "trunkline.evt.memory.files.changed", *SERVICE,
         "trunkline.evt.approval.one", "trunkline.evt.turn.main.finished", BUDGET_EVENT, "trunkline.ctl.panic",
-        TOKENS_CHANGED,
+        "trunkline.ctl.panic.release", "trunkline.ctl.panic.stopped", TOKENS_CHANGED,
     },
     "monitor": {
         "trunkline.cmd.model.complete", *MODELS, *ABILITIES, "trunkline.evt.memory.files.changed",
-        "trunkline.ctl.panic", TOKENS_CHANGED, *SERVED,
+        "trunkline.ctl.panic", "trunkline.ctl.panic.release", TOKENS_CHANGED, *SERVED,
     },
     "tools": {
         "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.journal.effect.call",
         "trunkline.cmd.tools.call-decided",
-        "trunkline.ctl.tools.call.cancel", "trunkline.ctl.panic", "trunkline.evt.memory.files.changed", *SERVED,
+        "trunkline.ctl.tools.call.cancel", "trunkline.ctl.panic", "trunkline.ctl.panic.release",
+        "trunkline.evt.memory.files.changed", *SERVED,
         *(one for one in (*COMMANDS, *SAYINGS) if ".delegated." in one),
     },
     "memory": {*memory(*MEMORY), *SERVED},

@@ -21,6 +21,7 @@ from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.memory.files import DeleteMemory
 from trunkline.contracts.memory.subjects import MEMORY_DELETE
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.workers.gateway.http.openapi import openapi_document
@@ -138,6 +139,7 @@ def bodies(vault: Vault, garden: str) -> Iterator[dict[str, Any]]:
     yield {
         "content": "say:hi", "metadata": {"block": "vault"}, "title": "t", "model": "vault", "step": 0,
         "allow": True, "hash": vault.hash, "input": "say:hi", "messages": said, "name": "vault", "config": {},
+        "action": "operate", "identity": "ann", "id": "ann", "scope": "owner", "status": "active",
     }  # fmt: skip
     for name in (vault.conversation, vault.response, vault.turn):
         yield {
@@ -156,7 +158,7 @@ def attempts(vault: Vault) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
     for path, methods in document["paths"].items():
         places = [part[1:-1] for part in path.split("/") if part.startswith("{")]
         for method, ids in product(methods, product(vault.ids, repeat=min(len(places), 1))):
-            filled = path.replace("{call}", vault.call)
+            filled = path.replace("{call}", vault.call).replace("{identity}", "ann")
             for place in places[:1]:
                 filled = filled.replace(f"{{{place}}}", ids[0])
             if method in ("get", "delete"):
@@ -192,6 +194,7 @@ async def test_no_route_tells_of_a_block_that_is_not_shared(premises: Premises) 
     assert seen > 300
     assert await premises.everything() == before
     assert [one.id for one in await waiting(premises.running)] == [premises.vault.approval]
+    assert not KillSwitch(premises.running.home.path).is_engaged
 
 
 async def test_the_owner_sees_the_canaries_by_the_same_routes(premises: Premises) -> None:
@@ -245,6 +248,9 @@ async def test_a_token_for_some_blocks_reaches_those_only(premises: Premises) ->
         ("POST", "/api/blocks", {"name": "shed"}),
         ("POST", "/api/blocks/vault/stop", None),
         ("DELETE", "/api/blocks/vault", None),
+        ("PUT", "/api/blocks/vault/shares/owner", {"action": "read"}),
+        ("POST", "/api/tokens", {"identity": "owner", "scope": "owner"}),
+        ("POST", "/api/panic", None),
     ):
         refused = await premises.http.request(method, path, json=body, headers=headers)
         assert refused.status_code in (403, 404), (method, path)

@@ -90,11 +90,15 @@ GATEWAY = Role(
         *_memory_calls("gateway"), s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS, s.COMPLETE, s.END_TASKS, *s.ABILITIES,
         s.TURN_CONTEXT,
     ),
-    publishes=(s.INBOX, s.APPROVAL, s.AUDIT, s.TOKENS_CHANGED),
-    subscribes=(
-        s.FEED, s.TURN_FACT, s.APPROVAL, s.BUDGET_EVENT, s.PANIC, s.MEMORY_CHANGED, s.TOKENS_CHANGED,
+    publishes=(
+        s.INBOX, s.APPROVAL, s.AUDIT, s.TOKENS_CHANGED,
+        s.PANIC,  # stops everything; it cannot release the stop
     ),
-    reads_streams=CHANNEL_READER,
+    subscribes=(
+        s.FEED, s.TURN_FACT, s.APPROVAL, s.BUDGET_EVENT, s.PANIC, s.PANIC_RELEASE, s.PANIC_STOPPED,
+        s.MEMORY_CHANGED, s.TOKENS_CHANGED,
+    ),
+    reads_streams=(*CHANNEL_READER, s.AUDIT_STREAM),
     pulls=(s.DEADLINE_CONSUMER,),
     writes_buckets=(
         s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET, s.TOKEN_BUCKET, s.PAIRING_BUCKET,
@@ -121,7 +125,7 @@ MONITOR = Role(
         s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.AUDIT, s.PANIC_STOPPED,
         *MODEL_RECORDS,
     ),
-    subscribes=(s.MEMORY_CHANGED, s.PANIC, s.TOKENS_CHANGED),
+    subscribes=(s.MEMORY_CHANGED, s.PANIC, s.PANIC_RELEASE, s.TOKENS_CHANGED),
     counts=(s.BUDGET_COUNTER,),
     reads_streams=(
         s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM,
@@ -162,7 +166,14 @@ TOOLS = Role(
         s.TELL_OWNER,
     ),
     publishes=(s.EFFECT, s.AUDIT, s.PANIC_STOPPED),
-    subscribes=(s.EFFECT, s.CANCEL_CALL, s.DELEGATED_CANCEL_CALL, s.PANIC, s.MEMORY_CHANGED),
+    subscribes=(
+        s.EFFECT,
+        s.CANCEL_CALL,
+        s.DELEGATED_CANCEL_CALL,
+        s.PANIC,
+        s.PANIC_RELEASE,
+        s.MEMORY_CHANGED,
+    ),
     reads_streams=(s.EFFECT_STREAM,),
     writes_buckets=(s.QUOTA_BUCKET,),
     reads_buckets=(s.WORKER_BUCKET, s.QUOTA_BUCKET),
@@ -203,6 +214,7 @@ OPERATOR = Role(
         s.INBOX,  # `trunkline dead-letters retry` puts a message back
         s.AUDIT,
         s.PANIC,
+        s.PANIC_RELEASE,
         s.BUDGET_EVENT,  # `trunkline budget reset`
     ),
     counts=(s.BUDGET_COUNTER,),

@@ -9,8 +9,8 @@ from trunkline.cli.command import Command
 from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
-    from trunkline.cli._support.audit_log import AuditFilter
     from trunkline.contracts.audit.messages import AuditEntry
+    from trunkline.runtime.audit_reader import AuditFilter
     from trunkline_bus import Bus
 
 EXAMPLES = """
@@ -34,7 +34,7 @@ HEADER = "TIME                       BLOCK  RESULT    TOOL, BY WHOM, WHY OR WITH
 )
 @click.option(
     "--event",
-    type=click.Choice(["decision", "call", "approval", "permissions", "auth", "lost"]),
+    type=click.Choice(["decision", "call", "approval", "permissions", "auth", "panic", "lost"]),
     help="Only entries of this kind.",
 )
 @click.option("--decision", type=click.Choice(["allowed", "asked", "denied", "approved", "expired", "withdrawn"]),
@@ -60,9 +60,9 @@ def command(since: str, limit: int, follow: bool, as_json: bool, **conditions: A
 
     Memory holds the log, one file for each day: audit/2026-11-22.jsonl.
     """
-    from trunkline.cli._support.audit_log import AuditFilter
-    from trunkline.cli._support.daily_logs import parse_since
     from trunkline.cli.memory.attached_memory import with_memory
+    from trunkline.cli.time_type import parse_since
+    from trunkline.runtime.audit_reader import AuditFilter
 
     filters = AuditFilter(parse_since(since), **conditions)
     with_memory(lambda bus: _print(bus, filters, limit, follow, as_json))
@@ -70,10 +70,10 @@ def command(since: str, limit: int, follow: bool, as_json: bool, **conditions: A
 
 async def _print(bus: "Bus", filters: "AuditFilter", limit: int, follow: bool, as_json: bool) -> None:
     from trunkline._util.local_time import format_local_time
-    from trunkline.cli._support.audit_log import follow_entries, read_entries
     from trunkline.cli._support.blocks import require_block
     from trunkline.cli._support.rules import ALL_BLOCKS
     from trunkline.cli.output import fit_text
+    from trunkline.runtime.audit_reader import follow_entries, read_entries
 
     found = await read_entries(bus, filters)
     if not found and filters.block not in (

@@ -50,8 +50,8 @@ def command(by: "Grouping", since: str, block: str | None, as_json: bool, as_csv
     sent to a model, also for those that failed. A cost is the tokens that the vendor counted multiplied by the price.
     """
     from trunkline.cli._support.cost_report import cost_report, entries_since
-    from trunkline.cli._support.daily_logs import parse_since, read_daily_log
     from trunkline.cli.memory.attached_memory import with_memory
+    from trunkline.cli.time_type import parse_since
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
@@ -59,6 +59,7 @@ def command(by: "Grouping", since: str, block: str | None, as_json: bool, as_csv
 
     async def job(bus: "Bus") -> "CostReport":
         from trunkline.runtime.daily_log import COST_LEDGER
+        from trunkline.runtime.daily_log_reader import read_daily_log
 
         return cost_report(
             entries_since(await read_daily_log(bus, COST_LEDGER, first), first, block), by, first

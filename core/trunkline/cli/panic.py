@@ -9,10 +9,10 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.cli._support.panic_broadcast import PanicReplies
     from trunkline.config import Config
     from trunkline.contracts.sandbox.sandbox import Sandbox
     from trunkline.plugins import Plugins
+    from trunkline.runtime.panic_broadcast import PanicReplies
 
 EXAMPLES = """
 trunkline panic
@@ -103,7 +103,7 @@ def _who() -> str:
 
 async def _released(config: "Config") -> bool:
     """Release the panic. Report whether the bus received the release."""
-    from trunkline.cli._support.panic_broadcast import broadcast_release
+    from trunkline.cli._support.attached_panic import broadcast_release
 
     return await broadcast_release(config, _who())
 
@@ -111,7 +111,7 @@ async def _released(config: "Config") -> bool:
 async def _stopped(config: "Config") -> "tuple[int, list[str], PanicReplies]":
     """Return the number of programs that were ended here, the backends that failed to end theirs, and the workers'
     answers."""
-    from trunkline.cli._support.panic_broadcast import broadcast_stop
+    from trunkline.cli._support.attached_panic import broadcast_stop
     from trunkline.plugins import Plugins
 
     ended, failed = await _ended(Plugins.load(config))

@@ -8,8 +8,8 @@ import anyio
 import anyio.to_thread
 
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.contracts.workers.panic import Panic, PanicStopped
-from trunkline.contracts.workers.subjects import PANIC, PANIC_STOPPED
+from trunkline.contracts.workers.panic import Panic, PanicRelease, PanicStopped
+from trunkline.contracts.workers.subjects import PANIC, PANIC_RELEASE, PANIC_STOPPED
 from trunkline.errors import StorageError
 from trunkline.home.kill_switch import KillSwitch
 from trunkline_bus import Bus, ReceivedMessage
@@ -43,31 +43,30 @@ class PanicHandler:
         """Engage and release this home's kill switch as requested on the bus, and report on the bus when everything has
         stopped. If the switch cannot be engaged, stop everything nevertheless."""
 
-        async def handle(message: ReceivedMessage[Panic]) -> None:
-            if await self._apply(message.data):
+        async def engage(message: ReceivedMessage[Panic]) -> None:
+            if await self._engage(message.data.by):
                 await bus.publish(PANIC_STOPPED, PanicStopped(worker=worker, kind=kind))
 
-        await bus.subscribe(PANIC, handle)
+        async def release(message: ReceivedMessage[PanicRelease]) -> None:
+            try:
+                await anyio.to_thread.run_sync(self._kill_switch.release)
+            except StorageError as error:
+                log.error("%s", error)
 
-    async def _apply(self, request: Panic) -> bool:
-        """Apply the request; return whether the request was to stop and everything has stopped."""
+        await bus.subscribe(PANIC, engage)
+        await bus.subscribe(PANIC_RELEASE, release)
+
+    async def _engage(self, by: str) -> bool:
+        """Engage the kill switch; return whether everything has stopped."""
         try:
-            await anyio.to_thread.run_sync(_set_kill_switch, self._kill_switch, request)
+            await anyio.to_thread.run_sync(self._kill_switch.engage, by)
         except StorageError as error:
             log.error("%s", error)
-            if request.on:
-                await self._stop()
-            return request.on
-        return request.on and await self._has_stopped()
+            await self._stop()
+            return True
+        return await self._has_stopped()
 
     async def _has_stopped(self) -> bool:
         with anyio.move_on_after(STOP_SECONDS):
             await self._stopped.wait()
         return self._stopped.is_set()
-
-
-def _set_kill_switch(kill_switch: KillSwitch, request: Panic) -> None:
-    if request.on:
-        kill_switch.engage(request.by)
-    else:
-        kill_switch.release()

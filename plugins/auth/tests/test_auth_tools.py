@@ -125,6 +125,33 @@ async def test_a_collaborator_may_ask_about_itself(running: Platform) -> None:
     assert (await call_tool(running.bus, "auth_check", other, actor="anna")).status == "error"
 
 
+async def test_a_shared_block_is_reported_as_the_gateway_decides(running: Platform) -> None:
+    """Whoever may chat may read; a rule for tools shares no block, and a denial of reading denies chatting."""
+
+    async def may(action: str, **of: str) -> bool:
+        arguments = {"resource": "block:main", "action": action, **of}
+        actor = {} if of else {"actor": "greta"}
+        return bool(_decoded(await call_tool(running.bus, "auth_check", arguments, **actor))["allowed"])
+
+    async def all_of(*actions: str) -> list[bool]:
+        own, asked = [[await may(one, **of) for one in actions] for of in ({}, {"identity": "greta"})]
+        assert own == asked
+        return own
+
+    auth = AuthClient(running.bus)
+    await auth.create_identity("greta")
+    everything = await auth.grant(Policy(subject="greta", resource="*", action="*", effect="allow"))
+    assert await all_of("read", "chat") == [False, False]
+    shared = await auth.grant(Policy(subject="greta", resource="block:main", action="chat", effect="allow"))
+    assert await all_of("read", "chat", "approve", "operate") == [True, True, False, False]
+    denied = await auth.grant(Policy(subject="greta", resource="block:main", action="read", effect="deny"))
+    assert await all_of("read", "chat") == [False, False]
+    for policy in (everything, shared, denied):
+        await auth.revoke(policy.policy.id)
+    owner = await answer(running, "auth_check", resource="block:main", action="operate")
+    assert owner["allowed"] is True
+
+
 async def test_an_identity_is_made_granted_and_revoked_in_a_conversation(running: Platform) -> None:
     """What the owner approves is done, is in memory with its history, and in the audit log."""
     assert "cora" in await approved(running, "auth_create_identity", id="cora", display_name="Cora")

@@ -15,6 +15,7 @@ from trunkline.contracts.auth.pairing_codes import PendingPairings
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.auth.subjects import PAIRING_BUCKET, TOKEN_BUCKET, TOKENS_CHANGED
 from trunkline.contracts.auth.tokens import TokensChanged
+from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import RemoteFault
 
@@ -29,6 +30,11 @@ class Entrance:
 
     running: Platform
     auth: AuthClient
+
+    @property
+    def cookie(self) -> str:
+        """The name of this home's cookie."""
+        return TokenKey(self.running.home.token_key).session_cookie
 
     def browser(self) -> httpx.AsyncClient:
         """A client that keeps cookies and names its origin, as a browser does."""
@@ -102,10 +108,34 @@ async def test_signing_out_ends_the_session(entrance: Entrance) -> None:
     started = await entrance.auth.start_pairing()
     async with entrance.browser() as http:
         await http.post(PAIR, json={"code": started.code, "as": "cookie"})
-        kept = http.cookies["trunkline_session"]
+        kept = http.cookies[entrance.cookie]
         assert (await http.post(OUT, json={})).json() == {"signed_out": True}
-        assert "trunkline_session" not in http.cookies
-        assert (await http.get(ME, headers={"cookie": f"trunkline_session={kept}"})).status_code == 401
+        assert entrance.cookie not in http.cookies
+        assert (await http.get(ME, headers={"cookie": f"{entrance.cookie}={kept}"})).status_code == 401
+
+
+async def test_two_homes_on_one_host_do_not_disturb_each_other(entrance: Entrance) -> None:
+    """A browser sends its cookies to every port of a host. It is signed in at both homes, and signing out at one leaves
+    the other; the name of a cookie shows nothing of the key, and stays for the sessions of one home."""
+    async with (
+        platform(workers=("gateway", "memory")) as running,
+        httpx.AsyncClient(timeout=60) as http,
+    ):
+        other = Entrance(running, AuthClient(running.bus))
+        assert entrance.cookie != other.cookie
+        for one in (entrance, other):
+            code = (await one.auth.start_pairing()).code
+            signed_in = await http.post(one.running.url + PAIR, json={"code": code, "as": "cookie"})
+            assert signed_in.headers["set-cookie"].startswith(f"{one.cookie}=")
+        assert set(http.cookies) == {entrance.cookie, other.cookie}
+        assert [await _me(http, one) for one in (entrance, other)] == [200, 200]
+        await http.post(other.running.url + OUT, json={})
+        assert [await _me(http, one) for one in (entrance, other)] == [200, 401]
+    assert entrance.running.home.token_key.read_text().strip() not in entrance.cookie
+
+
+async def _me(http: httpx.AsyncClient, entrance: Entrance) -> int:
+    return (await http.get(entrance.running.url + ME)).status_code
 
 
 @pytest.mark.parametrize("guess", ["AAAA-AAAA", "", "x" * 200, "7KQ4XM2P7KQ4XM2P", "ÄÖÜ", "'; --"])
@@ -219,20 +249,20 @@ async def test_an_old_session_gets_another_token(entrance: Entrance) -> None:
     started = await entrance.auth.start_pairing()
     async with entrance.browser() as http:
         await http.post(PAIR, json={"code": started.code, "as": "cookie"})
-        old = http.cookies["trunkline_session"]
+        old = http.cookies[entrance.cookie]
         await http.get(ME)
-        assert http.cookies["trunkline_session"] == old
+        assert http.cookies[entrance.cookie] == old
         bucket = entrance.running.bus.kv(TOKEN_BUCKET)
         entry = max(await bucket.entries(), key=lambda one: one.revision)
         assert entry.value is not None
         aged = msgspec.structs.replace(entry.value, created=datetime.now(UTC) - timedelta(days=2))
         await bucket.put(entry.key, aged)
         assert (await http.get(ME)).status_code == 200
-        new = http.cookies["trunkline_session"]
+        new = http.cookies[entrance.cookie]
         assert new != old
         assert (await http.get(ME)).status_code == 200
         http.cookies.clear()
-        earlier = {"cookie": f"trunkline_session={old}"}
+        earlier = {"cookie": f"{entrance.cookie}={old}"}
         assert (await http.get(ME, headers=earlier)).status_code == 200
         rotated = await bucket.get(entry.key)
         assert rotated is not None and rotated.value is not None
@@ -242,7 +272,7 @@ async def test_an_old_session_gets_another_token(entrance: Entrance) -> None:
         with anyio.fail_after(1):
             while (await http.get(ME, headers=earlier)).status_code != 401:  # noqa: ASYNC110  it is asked over HTTP
                 await anyio.sleep(0.02)
-        assert (await http.get(ME, headers={"cookie": f"trunkline_session={new}"})).status_code == 200
+        assert (await http.get(ME, headers={"cookie": f"{entrance.cookie}={new}"})).status_code == 200
 
 
 async def test_the_page_contains_no_data_and_runs_its_own_script_alone(entrance: Entrance) -> None:

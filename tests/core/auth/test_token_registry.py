@@ -35,6 +35,11 @@ class Gateway:
     running: Platform
     http: httpx.AsyncClient
 
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie with a session."""
+        return TokenKey(self.running.home.token_key).session_cookie
+
     async def issue(self, identity: str = "owner", **fields: Any) -> tuple[str, AccessTokenRecord]:
         """Store a new token; return its text and its record."""
         token = f"tl_{secrets.token_urlsafe(32)}"
@@ -136,10 +141,10 @@ async def test_two_credentials_are_refused(gateway: Gateway) -> None:
     """Two credentials in one request are refused, although each alone is valid."""
     token, _ = await gateway.issue()
     await gateway.becomes(200, token)
-    cookie = {"cookie": f"trunkline_session={token}"}
+    cookie = {"cookie": f"{gateway.cookie}={token}"}
     assert await gateway.status(token, **cookie) == 401
-    assert await gateway.status("", cookie=f"trunkline_session={token}; trunkline_session={token}") == 401
-    assert await gateway.status("", cookie=f"other=1; trunkline_session={token}") == 200
+    assert await gateway.status("", cookie=f"{gateway.cookie}={token}; {gateway.cookie}={token}") == 401
+    assert await gateway.status("", cookie=f"other=1; {gateway.cookie}={token}") == 200
 
 
 @pytest.mark.parametrize(
@@ -155,7 +160,7 @@ async def test_a_session_counts_for_own_pages_only(gateway: Gateway, headers: di
     """A browser sends the cookie to another port of this machine, too: there it identifies nobody."""
     token, _ = await gateway.issue(kind="session")
     await gateway.becomes(200, token)
-    cookie = {"cookie": f"trunkline_session={token}"}
+    cookie = {"cookie": f"{gateway.cookie}={token}"}
     own = {"origin": gateway.running.url, "sec-fetch-site": "same-origin"}
     assert await gateway.status("", **cookie, **own) == 200
     assert await gateway.status("", **cookie, **headers) == 401

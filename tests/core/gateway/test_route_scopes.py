@@ -15,7 +15,9 @@ from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.subjects import GATEWAY_OPERATIONS
 from trunkline.contracts.turns.subjects import INBOX
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.workers.gateway.http.app import own_routes
+from trunkline.workers.gateway.http.openapi import openapi_document
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute
 
 from .conftest import Environment, started_environment
@@ -66,6 +68,13 @@ def calls() -> Iterator[tuple[str, str, TokenScope | None]]:
         if isinstance(route, ScopedRoute):
             for method in sorted(route.methods or ()):
                 yield method, sub(r"\{[^}]+\}", "unknown", route.path), route.scope
+
+
+def described() -> Iterator[tuple[ScopedRoute, str, TokenScope | None]]:
+    """Every route with its methods, as the document has them: without those that Starlette adds."""
+    for route in own_routes():
+        if isinstance(route, ScopedRoute):
+            yield from ((route, method, route.scope) for method in (route.methods or set()) - {"HEAD"})
 
 
 def below(scope: TokenScope) -> dict[str, str]:
@@ -120,6 +129,7 @@ async def test_every_route_is_reached_with_its_scope(env: Environment, client: h
         if scope is not None:
             response = await client.request(method, path, headers={HEADER: f"{scope}-token"})
             assert response.status_code not in (401, 403), (method, path, response.text)
+    assert KillSwitch(env.platform.home.path).release()  # one of the routes stopped everything
 
 
 async def test_routes_of_plugins_are_for_the_owner_unless_they_say_less(
@@ -150,6 +160,21 @@ async def test_a_web_socket_needs_its_scope(env: Environment) -> None:
                 async with connect(url, additional_headers=headers):
                     pass
             assert refused.value.response.status_code == status, url
+
+
+def test_the_openapi_document_has_the_scope_of_every_route() -> None:
+    """As the roles of the security requirement, with each credential; a route without a scope requires nothing."""
+    declared = {(route.path, method): scope for route, method, scope in described()}
+    paths = openapi_document()["paths"]
+    security = {
+        (path, method.upper()): one["security"] for path, own in paths.items() for method, one in own.items()
+    }
+    assert set(security) == {place for place in declared if place[0] not in ("/openapi.json", "/pair")}
+    for place, required in security.items():
+        scope = declared[place]
+        assert required == ([] if scope is None else [{"bearer": [scope.value]}, {"key": [scope.value]}]), (
+            place
+        )
 
 
 def test_every_operation_of_the_gateway_has_a_scope() -> None:

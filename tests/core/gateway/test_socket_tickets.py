@@ -15,6 +15,7 @@ from trunkline.contracts.auth.client import AuthClient
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.access import OWNER
 from trunkline.contracts.gateway.ticket import TICKET_BUCKET
+from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.testing.platform import platform
 from trunkline.workers.gateway.http.socket import PROTOCOL
 from trunkline.workers.gateway.socket.envelopes import PongEnvelope
@@ -94,7 +95,8 @@ async def test_two_credentials_are_none(env: Environment) -> None:
     bearer = {"Authorization": f"Bearer {env.token}"}
     assert await status_of(by_ticket(env, ticket["protocols"], **bearer)) == 401
     assert await status_of(by_ticket(env, ticket["protocols"], **{"X-API-Key": env.token})) == 401
-    assert await status_of(by_ticket(env, ticket["protocols"], Cookie="trunkline_session=tl_x")) == 401
+    cookie = f"{TokenKey(env.platform.home.token_key).session_cookie}=tl_x"
+    assert await status_of(by_ticket(env, ticket["protocols"], Cookie=cookie)) == 401
     assert await status_of(by_ticket(env, [*ticket["protocols"], "ticket.x"])) == 401
     assert await status_of(by_ticket(env, ticket["protocols"], Origin="http://evil.com")) == 403
     async with by_ticket(env, ticket["protocols"]):

@@ -263,7 +263,7 @@ async def test_panic_stops_speech_and_refuses_more() -> None:
         spoken = here.gateway.abilities("main")
         with pytest.raises(CompletionError):
             async for _ in spoken.speak(SpeechRequest(text="long", model="slow")):
-                await here.bus.publish(PANIC, Panic(on=True, by="somebody"))
+                await here.bus.publish(PANIC, Panic(by="somebody"))
         with pytest.raises(CompletionError) as caught:
             await spoken.transcribe(TranscriptionRequest(audio=VOICE))
         assert caught.value.code == "panic"

@@ -14,8 +14,8 @@ import pytest
 import trunkline
 from tests.support.processes import process_platform
 from trunkline.api.model import BlockCompleter, ModelAdapter
-from trunkline.contracts.workers.panic import Panic
-from trunkline.contracts.workers.subjects import PANIC
+from trunkline.contracts.workers.panic import Panic, PanicRelease
+from trunkline.contracts.workers.subjects import PANIC, PANIC_RELEASE
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import platform
@@ -48,7 +48,7 @@ async def test_turns_end_and_no_model_is_asked(tmp_path: Path) -> None:
             async for event in running.gateway.watch(accepted.conversation, accepted.turn):
                 events.append(event)
                 if len(events) == 3:
-                    await running.bus.publish(PANIC, Panic(on=True, by="somebody"))
+                    await running.bus.publish(PANIC, Panic(by="somebody"))
         assert events[-1].reason == "cancelled"
         assert KillSwitch(home).read().by == "somebody"
         asked = len(models.model.requests)
@@ -59,7 +59,7 @@ async def test_turns_end_and_no_model_is_asked(tmp_path: Path) -> None:
         assert len(models.model.requests) == asked
     async with platform(home, plugins=[models], config=SETTINGS) as running:
         assert (await running.say("say:no")).ended.code == ErrorCode.PANIC
-        await running.bus.publish(PANIC, Panic(on=False, by="somebody"))
+        await running.bus.publish(PANIC_RELEASE, PanicRelease(by="somebody"))
         with anyio.fail_after(60):
             await KillSwitch(home).wait_until(False)
         assert (await running.say("say:yes")).text == "yes"

@@ -11,13 +11,13 @@ from msgspec import UNSET
 
 import trunkline
 from trunkline._util.secrets.redactor import Redactor
-from trunkline.cli._support.audit_log import AuditFilter, read_entries
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.streams import AUDIT_STREAM
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.topology import topology
 from trunkline.runtime.audit_log import MOST_WAITING, AuditLog, new_entry
+from trunkline.runtime.audit_reader import AuditFilter, read_entries
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_calls import call_tool
 from trunkline.workers.memory import log_writer

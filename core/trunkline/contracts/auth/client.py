@@ -44,11 +44,13 @@ class AuthClient:
         )
         return (await self._call(subjects.CREATE_IDENTITY, request)).identity
 
-    async def change_identity(self, id: str, status: IdentityStatus) -> IdentityRecord:
-        """Suspend, revoke or reactivate an identity. Raises RemoteFault ``not_found``, and ``conflict`` for the owner
-        and for an identity that was revoked.
+    async def change_identity(
+        self, id: str, status: IdentityStatus | None = None, *, display_name: str | None = None
+    ) -> IdentityRecord:
+        """Suspend, revoke, reactivate or rename an identity; what is None stays. Raises RemoteFault ``not_found``, and
+        ``conflict`` for the owner and for an identity that was revoked.
         """
-        request = messages.ChangeIdentity(id=id, status=status, actor=self._actor)
+        request = messages.ChangeIdentity(id=id, status=status, display_name=display_name, actor=self._actor)
         return (await self._call(subjects.CHANGE_IDENTITY, request)).identity
 
     async def issue_token(

@@ -35,10 +35,13 @@ class CreateIdentity(Payload, frozen=True, kw_only=True, tag="auth.identity-crea
 
 
 class ChangeIdentity(Payload, frozen=True, kw_only=True, tag="auth.identity-change.v1"):
-    """Suspend, revoke or reactivate an identity. Its tokens, streams and turns end unless it becomes active."""
+    """Suspend, revoke, reactivate or rename an identity. What is None stays. Unless it is active, its tokens, streams
+    and turns end.
+    """
 
     id: str
-    status: IdentityStatus
+    status: IdentityStatus | None = None
+    display_name: str | None = None
     actor: str = OWNER
 
 

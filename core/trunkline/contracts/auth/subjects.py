@@ -39,7 +39,7 @@ CREATE_IDENTITY = auth_operation(
     "identities.create", CreateIdentity, IdentityView, "Create an identity.", tools=True
 )
 CHANGE_IDENTITY = auth_operation(
-    "identities.change", ChangeIdentity, IdentityView, "Suspend, revoke or reactivate an identity."
+    "identities.change", ChangeIdentity, IdentityView, "Suspend, revoke, reactivate or rename an identity."
 )
 ISSUE_TOKEN = auth_operation("tokens.issue", IssueToken, TokenIssued, "Issue an access token.")
 LIST_TOKENS = auth_operation(

@@ -31,8 +31,9 @@ class Administration(ABC):
 
     @abstractmethod
     async def check(self, resource: str, action: str, identity: str = "") -> AccessChecked:
-        """Return whether an identity may do something; "" is the agent of this call for its caller. A denial wins, and
-        what nothing permits is refused. Raises ToolError.
+        """Return whether an identity may do something; "" is the agent of this call for its caller. Blocks are used by
+        identities and not by agents, so about ``block:NAME`` "" is the caller. A denial wins, and what nothing permits
+        is refused. Raises ToolError.
         """
 
     @abstractmethod

@@ -4,14 +4,17 @@ from trunkline.contracts.workers.messages import WorkerKind
 from trunkline_bus import Payload
 
 
-class Panic(Payload, frozen=True, kw_only=True, tag="panic.v1"):
-    """Stop everything (``on``), or release the stop. The message is not stored: the latch file in each home keeps the
-    state.
-
-    ``by`` names who sent it, for people to read.
+class Panic(Payload, frozen=True, kw_only=True, tag="panic.stop.v1"):
+    """Stop everything. The message is not stored: the kill switch of each home keeps the state. ``by`` names who sent
+    it, for people to read.
     """
 
-    on: bool
+    by: str = ""
+
+
+class PanicRelease(Payload, frozen=True, kw_only=True, tag="panic.release.v1"):
+    """Release the stop. It is a message of its own, because fewer processes may send it. ``by`` names who sent it."""
+
     by: str = ""
 
 

@@ -3,7 +3,7 @@
 from trunkline.contracts.blocks.messages import BlockStatusHeartbeat
 from trunkline.contracts.streams import DEAD_STREAM, SPAN_STREAM
 from trunkline.contracts.workers.messages import SpanBatch, WorkerHeartbeat
-from trunkline.contracts.workers.panic import Panic, PanicStopped
+from trunkline.contracts.workers.panic import Panic, PanicRelease, PanicStopped
 from trunkline_bus import (
     BucketSpec,
     DeadLetter,
@@ -19,12 +19,17 @@ SPANS: Topic[SpanBatch] = Topic(
 
 PANIC: Topic[Panic] = Topic(
     name="panic", subject=Subject("trunkline.ctl.panic"), payload=Panic,
-    doc="Stop everything, or release it. Every tools worker and monitor receives it; only the operator sends it.",
+    doc="Stop everything. Every tools worker and monitor receives it; the operator and the gateway send it.",
+)  # fmt: skip
+
+PANIC_RELEASE: Topic[PanicRelease] = Topic(
+    name="panic release", subject=Subject("trunkline.ctl.panic.release"), payload=PanicRelease,
+    doc="Release the stop. Every tools worker and monitor receives it; only the operator sends it.",
 )  # fmt: skip
 
 PANIC_STOPPED: Topic[PanicStopped] = Topic(
     name="stopped", subject=Subject("trunkline.ctl.panic.stopped"), payload=PanicStopped,
-    doc="A tools worker or monitor has ended everything that it ran, because of panic. The operator receives it.",
+    doc="A tools worker or monitor has ended everything that it ran, because of panic. Whoever sent it receives this.",
 )  # fmt: skip
 
 PULSE_BUCKET: BucketSpec[BlockStatusHeartbeat] = BucketSpec(

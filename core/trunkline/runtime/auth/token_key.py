@@ -10,6 +10,9 @@ from trunkline.home.secret_file import read_secret
 
 log = logging.getLogger(__name__)
 
+SESSION_COOKIE = "trunkline_session"
+"""The beginning of the name of the cookie with the token of a session."""
+
 
 class TokenKey:
     """Hashes tokens with the key in ``file``, which is read again when the file changes.
@@ -30,6 +33,14 @@ class TokenKey:
             if key
             else None
         )
+
+    @property
+    def session_cookie(self) -> str:
+        """The name of the cookie with the token of a session. It depends on the key: browsers send a cookie to every
+        port of a host, and a session of another home must not count as a second credential. Raises nothing.
+        """
+        mac = self.mac(SESSION_COOKIE)
+        return SESSION_COOKIE if mac is None else f"{SESSION_COOKIE}_{mac[:8]}"
 
     def require_mac(self, token: str) -> str:
         """Return the hash of a token. Raises StorageError without a key."""

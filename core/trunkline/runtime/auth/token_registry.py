@@ -60,6 +60,11 @@ class TokenRegistry:
         self._loaded = anyio.Event()
         self._outdated = anyio.Event()
 
+    @property
+    def session_cookie(self) -> str:
+        """The name of the cookie with the token of a session of this home."""
+        return self._key.session_cookie
+
     async def run(self) -> None:
         """Follow the bucket and the identities until cancelled."""
         async with anyio.create_task_group() as tasks:

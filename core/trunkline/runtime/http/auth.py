@@ -20,9 +20,6 @@ log = logging.getLogger(__name__)
 
 CREDENTIALS = ("authorization", "x-api-key")
 
-SESSION_COOKIE = "trunkline_session"
-"""The name of the cookie with the token of a session."""
-
 
 class HttpAuth:
     """Identifies the sender of a request by its headers. ``tokens`` are the access tokens; None accepts none.
@@ -53,7 +50,7 @@ class HttpAuth:
         Raises:
             Unavailable: an access token cannot be checked now.
         """
-        sessions = session_tokens(headers)
+        sessions = self.session_tokens(headers)
         presented = sum(name in CREDENTIALS for name, _ in headers) + len(sessions)
         identity = (
             await self._identify(headers, sessions) if presented <= 1 else None
@@ -72,6 +69,14 @@ class HttpAuth:
         if presented.startswith(TOKEN_PREFIX):
             return await self._identify_token(presented)
         return await self._ask_plugins(given)
+
+    def session_tokens(self, headers: Sequence[tuple[str, str]]) -> list[str]:
+        """Return the tokens of all session cookies of a request; other cookies of this host are no credentials."""
+        if self._tokens is None:
+            return []
+        name = self._tokens.session_cookie
+        pairs = [pair.strip() for key, value in headers if key == "cookie" for pair in value.split(";")]
+        return [value for pair in pairs for key, _, value in [pair.partition("=")] if key == name]
 
     def ended(self, identity: Identity) -> anyio.Event:
         """Return an event that is set when the credential of a request does not count any more."""
@@ -107,12 +112,6 @@ def _is_reserved(identity: Identity) -> bool:
     if identity.id == OWNER.id:
         return identity.type != OWNER.type
     return identity.id in ("", "*") or identity.id.startswith(("channel:", "block:", "type:"))
-
-
-def session_tokens(headers: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the tokens of all session cookies of a request; other cookies of this host are no credentials."""
-    pairs = [pair.strip() for name, value in headers if name == "cookie" for pair in value.split(";")]
-    return [value for pair in pairs for key, _, value in [pair.partition("=")] if key == SESSION_COOKIE]
 
 
 def is_own_origin(headers: Mapping[str, str]) -> bool:

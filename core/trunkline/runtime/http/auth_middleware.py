@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trunkline.contracts.gateway.access import Identity
 from trunkline.errors import ErrorCode, Unavailable
-from trunkline.runtime.http.auth import CREDENTIALS, HttpAuth, is_own_origin, session_tokens
+from trunkline.runtime.http.auth import CREDENTIALS, HttpAuth, is_own_origin
 from trunkline_bus import new_id, remote_parent, start_span
 
 log = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class AuthMiddleware:
         is_unsafe = scope["type"] == "websocket" or scope["method"] not in SAFE
         if is_unsafe and not is_own_origin(given):
             return ErrorCode.FORBIDDEN
-        if scope["type"] == "websocket" and "origin" not in given and _is_browser(headers):
+        if scope["type"] == "websocket" and "origin" not in given and self._is_browser(headers):
             return ErrorCode.FORBIDDEN  # every browser names the origin of a WebSocket
         if self._hidden and (path == self._hidden or path.startswith(self._hidden + "/")):
             return ErrorCode.NOT_FOUND
@@ -119,7 +119,7 @@ class AuthMiddleware:
         tickets = [one for one in scope.get("subprotocols", ()) if one.startswith(TICKET_PROTOCOL)]
         if not tickets or scope["path"] != self._ticket_path or self._redeem_ticket is None:
             return await self._auth.identify(headers)
-        others = sum(name in CREDENTIALS for name, _ in headers) + len(session_tokens(headers))
+        others = sum(name in CREDENTIALS for name, _ in headers) + len(self._auth.session_tokens(headers))
         if len(tickets) + others > 1:
             return None  # ambiguous: several credentials
         return await self._redeem_ticket(tickets[0].removeprefix(TICKET_PROTOCOL))
@@ -167,6 +167,12 @@ class AuthMiddleware:
             await exit_.send({"type": "http.response.body", "body": b"", "more_body": False})
         else:
             await self._refuse(ErrorCode.UNAUTHORIZED, scope["path"])(scope, receive, exit_.send)
+
+    def _is_browser(self, headers: list[tuple[str, str]]) -> bool:
+        """Report whether a request seems to come from a browser: by its name, or because it has a session."""
+        return any(name == "user-agent" and "mozilla/" in value.lower() for name, value in headers) or bool(
+            self._auth.session_tokens(headers)
+        )
 
     def _is_own_host(self, host: str) -> bool:
         try:
@@ -227,13 +233,6 @@ def _own_names(host: str) -> frozenset[str]:
         return frozenset(local | {host})
     name = socket.gethostname().lower()
     return frozenset(local | {host, name, f"{name}.local", "*"})
-
-
-def _is_browser(headers: list[tuple[str, str]]) -> bool:
-    """Report whether a request seems to come from a browser: by its name, or because it has a session."""
-    return any(name == "user-agent" and "mozilla/" in value.lower() for name, value in headers) or bool(
-        session_tokens(headers)
-    )
 
 
 def _is_address(name: str) -> bool:

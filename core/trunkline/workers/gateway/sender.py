@@ -22,3 +22,12 @@ class Sender:
         if self.identity.type != "owner" or not self.identity.may(scope):
             raise refusal(ErrorCode.FORBIDDEN, f"Only the owner {what}.")
         return self.identity.id
+
+    def require_administrator(self, what: str, scope: TokenScope = TokenScope.OWNER) -> str:
+        """Return the id of the owner, as ``require_owner`` does. Also refused for a token that reaches some blocks
+        only, which could give itself the others.
+        """
+        actor = self.require_owner(what, scope)
+        if self.identity.blocks is not None:
+            raise refusal(ErrorCode.FORBIDDEN, f"Only the owner {what}, with a token for all blocks.")
+        return actor

@@ -6,6 +6,7 @@ from typing import Self
 from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.gateway.messages import DeletedResponse
 from trunkline.contracts.gateway.subjects import DELETED_RESPONSE_BUCKET
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.runtime.audit_log import AuditLog
 from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.runtime.auth.token_registry import TokenRegistry
@@ -24,6 +25,7 @@ from trunkline.workers.gateway.files import FileService
 from trunkline.workers.gateway.grants import GrantStore
 from trunkline.workers.gateway.message_service import MessageService
 from trunkline.workers.gateway.models import ModelService
+from trunkline.workers.gateway.panic import PanicService
 from trunkline.workers.gateway.queue_head import QueueHeadCache
 from trunkline.workers.gateway.queue_limiter import QueueLimiter
 from trunkline.workers.gateway.transcript_index import TranscriptIndex
@@ -52,6 +54,7 @@ class Services:
     models: ModelService
     room: BusDiskSpace
     audit: AuditLog
+    panic: PanicService
     attachments: AttachmentService
     files: FileService
     deleted_responses: KeyValue[DeletedResponse]
@@ -106,6 +109,7 @@ class Services:
             models=ModelService(bus, conversations, access, default),
             room=room,
             audit=audit,
+            panic=PanicService(bus, KillSwitch(context.home.path), audit),
             attachments=attachments,
             deleted_responses=bus.kv(DELETED_RESPONSE_BUCKET),
             files=FileService(bus, max_size=limits.size, lifetime=config.retention.file_days * DAY_SECONDS),

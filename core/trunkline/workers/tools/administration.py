@@ -15,6 +15,7 @@ from trunkline.contracts.tools.messages import CallTool
 from trunkline.contracts.tools.tool import ToolInvocation
 from trunkline.errors import ToolError, Unavailable, error_kind_for_code
 from trunkline.policy import AccessRequest, decide
+from trunkline.policy.block_access import BLOCK_RESOURCE
 from trunkline.policy.turn_permissions import CHANNEL_ACTOR_PREFIX
 from trunkline.workers.tools.authorization import CallAuthorizer, agent_subjects
 from trunkline_bus import Bus, RemoteFault
@@ -44,6 +45,8 @@ class CallAdministration(Administration):
         """See ``Administration.check``."""
         if identity and identity != self.call.actor:
             return await self._answered(self._owner_client().check(identity, resource, action))
+        if resource.startswith(BLOCK_RESOURCE):
+            return await self._check_block(resource, action)
         subjects = agent_subjects(self.call.block, self.call.actor)
         asked = AccessRequest(
             subjects=subjects, resources=(resource,), action=action, conversation=self.call.conversation
@@ -51,6 +54,14 @@ class CallAdministration(Administration):
         policies = await self.authorizer.policies(self.call.block)
         decision = decide(asked, policies, datetime.now(UTC), {})
         return AccessChecked(allowed=decision.allowed, asks=decision.asks, why=decision.why, by=decision.by)
+
+    async def _check_block(self, resource: str, action: str) -> AccessChecked:
+        """Return whether the caller may use a block: the gateway decides, as it does about the requests of the caller.
+        The agent itself uses no block.
+        """
+        caller = OWNER if self.is_owner else self.call.actor
+        client = AuthClient(self.bus, actor=caller, timeout=TIMEOUT)
+        return await self._answered(client.check(caller, resource, action))
 
     async def identities(self) -> tuple[IdentityRecord, ...]:
         """See ``Administration.identities``."""

@@ -36,7 +36,7 @@ async def auth_check(
     Args:
         resource: What it is done to: block:NAME, tool:NAME, memory:/PATH, external:HOST or system:network.
         action: read, write, send, exec or network; for a block read, chat, approve or operate.
-        identity: Who would do it. Left out: you, in this turn.
+        identity: Who would do it. Left out: you, in this turn; for a block, the person for whom you work.
     """
     found = await context.administration.check(resource, action, identity)
     return {"allowed": found.allowed, "needs_approval": found.asks, "why": found.why, "by": list(found.by)}

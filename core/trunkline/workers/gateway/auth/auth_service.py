@@ -19,6 +19,7 @@ from trunkline.workers.gateway.auth.auth_audit import AuthAudit
 from trunkline.workers.gateway.auth.identities import IdentityService
 from trunkline.workers.gateway.auth.pairings import PairingService
 from trunkline.workers.gateway.auth.policies import PolicyService
+from trunkline.workers.gateway.auth.share_service import ShareService
 from trunkline.workers.gateway.auth.tokens import TokenService
 from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import Bus, BusError, ReceivedMessage, key_of
@@ -44,6 +45,7 @@ class AuthService:
     tokens: TokenService
     pairings: PairingService
     policies: PolicyService
+    sharing: ShareService
     audit: AuthAudit
 
     @classmethod
@@ -54,7 +56,8 @@ class AuthService:
         tokens = TokenService(bus, key, registry, identities, audit)
         pairings = PairingService(bus, key, tokens, audit)
         policies = PolicyService(bus, identities, audit)
-        return cls(bus, turns, registry, identities, tokens, pairings, policies, audit)
+        sharing = ShareService(policies)
+        return cls(bus, turns, registry, identities, tokens, pairings, policies, sharing, audit)
 
     async def revoke_token(self, request: RevokeToken) -> TokensRevoked:
         """Revoke a token, and cancel the turns that it started. Refused with ``not_found`` and ``conflict``."""
@@ -71,7 +74,7 @@ class AuthService:
         return TokensRevoked(tokens=len(ended), turns=await self._cancel_turns(_of_tokens(ended), actor))
 
     async def change_identity(self, request: ChangeIdentity) -> IdentityRecord:
-        """Change the status of an identity. If it is not active any more, its turns are cancelled; if it is revoked,
+        """Change the status or the name of an identity. If it is not active, its turns are cancelled; if it is revoked,
         its tokens end for good.
         """
         record = await self.identities.change(request)

@@ -77,21 +77,27 @@ class IdentityService:
         return record
 
     async def change(self, request: ChangeIdentity) -> IdentityRecord:
-        """Change the status of an identity. Refused with ``not_found``, and with ``conflict`` for the owner and for an
-        identity that was revoked: a revoked identity never comes back, so that its old grants cannot either.
+        """Change the status or the name of an identity. Refused with ``not_found``, and with ``conflict`` for the owner
+        and for an identity that was revoked: a revoked identity never comes back, so that its old grants cannot either.
         """
         if request.id == OWNER:
-            raise refusal(ErrorCode.CONFLICT, "The owner is always active.")
+            raise refusal(ErrorCode.CONFLICT, "The owner is built in, and always active.")
+        _check_display_name(request.display_name or "")
         old, file = await self._find(request.id)
-        if old.status == request.status:
+        new = msgspec.structs.replace(
+            old,
+            status=request.status or old.status,
+            display_name=request.display_name or old.display_name,
+        )
+        if new == old:
             return old
         if old.status == "revoked":
             raise refusal(
                 ErrorCode.CONFLICT, f"{old.id!r} was revoked, which is final. Create another identity."
             )
-        new = msgspec.structs.replace(old, status=request.status)
         await self._write(new, file.hash, request.actor, f"identity {new.id}: {new.status}")
-        why = f"{new.id} is {new.status}; before, it was {old.status}."
+        was = f"{old.status}, {old.display_name!r}"
+        why = f"{new.id} is {new.status}, {new.display_name!r}; before, it was {was}."
         await self._audit.record("identity_changed", request.actor, why)
         return new
 
@@ -126,5 +132,9 @@ def _check_names(request: CreateIdentity) -> None:
             ("id",),
             "An id has 1 to 64 characters of a-z, 0-9, . _ and -, and begins with a letter or a digit.",
         )
-    if len(request.display_name) > LONGEST_NAME:
+    _check_display_name(request.display_name)
+
+
+def _check_display_name(name: str) -> None:
+    if len(name) > LONGEST_NAME:
         raise InvalidField(("display_name",), f"It must have at most {LONGEST_NAME} characters.")

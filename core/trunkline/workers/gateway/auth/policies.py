@@ -69,7 +69,7 @@ class PolicyService:
         """Add a policy. Refused with ``invalid_request`` if it would never apply, with ``not_found`` if its subject is
         no identity, and with ``conflict`` if its id is in use.
         """
-        policy = await self._checked(request)
+        policy = await self.checked(request)
         path = f"{POLICY_FOLDER}/{policy.id}.json"
         stored = msgspec.structs.replace(policy, id="")  # the file's name is the id
         text = msgspec.json.format(msgspec.json.encode(stored), indent=2).decode() + "\n"
@@ -117,8 +117,10 @@ class PolicyService:
             return AccessChecked(allowed=False, why=why)
         return _decided(identity, request, listed.policies)
 
-    async def _checked(self, request: GrantAccess) -> Policy:
-        """Return the policy to store, with its id and its author."""
+    async def checked(self, request: GrantAccess) -> Policy:
+        """Return the policy as it would be stored, with its id and its author. Refused as ``grant`` is, besides for an
+        id in use.
+        """
         given = request.policy
         if (mistake := find_mistake(given)) is not None:
             raise InvalidField((mistake.field,), mistake.problem)

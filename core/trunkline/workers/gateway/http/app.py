@@ -1,6 +1,6 @@
 """The gateway's HTTP application: all routes behind the authentication middleware."""
 
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from opentelemetry import trace
 from starlette.applications import Starlette
@@ -14,30 +14,10 @@ from trunkline.contracts.gateway.access import HttpRoute
 from trunkline.errors import ErrorCode, TrunklineError
 from trunkline.plugins.ownership import OwnedItem
 from trunkline.runtime.http.auth_middleware import AuthMiddleware
-from trunkline.workers.gateway.http import (
-    approvals,
-    blocks,
-    compaction,
-    conversations,
-    health,
-    metrics,
-    models,
-    openai,
-    openai_embeddings,
-    openai_files,
-    openai_responses,
-    openai_speech,
-    openai_transcripts,
-    openapi,
-    pairing_page,
-    response_compaction,
-    response_socket,
-    sessions,
-    socket,
-    turns,
-)
+from trunkline.workers.gateway.http import openapi, socket
 from trunkline.workers.gateway.http.app_state import AppState
 from trunkline.workers.gateway.http.responses import error_response, exception_response
+from trunkline.workers.gateway.http.route_table import AnyRoute, described_routes
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute, SocketRouter
 from trunkline.workers.gateway.http.static_files import site_routes
 from trunkline_bus import BusError, Refusal
@@ -47,8 +27,6 @@ __all__ = ["AppState", "build_app", "open_paths"]
 tracer = trace.get_tracer("trunkline.gateway")
 
 METHOD_NOT_ALLOWED = 405
-
-AnyRoute: TypeAlias = ScopedRoute | ScopedWebSocketRoute
 
 HIDDEN = "/engine"
 """The path of the bare agent loop, which another server has. Clients that ask for it here get 404 (conflict
@@ -90,28 +68,7 @@ def build_app(state: AppState) -> Starlette:
 
 def own_routes(metrics_for: Literal["token", "open", "off"] = "token") -> list[AnyRoute]:
     """Return the gateway's own routes."""
-    return [
-        *conversations.ROUTES,
-        *compaction.ROUTES,
-        *openai.ROUTES,
-        *response_compaction.ROUTES,
-        *openai_responses.ROUTES,
-        *response_socket.ROUTES,
-        *socket.ROUTES,
-        *openai_files.ROUTES,
-        *openai_embeddings.ROUTES,
-        *openai_transcripts.ROUTES,
-        *openai_speech.ROUTES,
-        *turns.ROUTES,
-        *approvals.ROUTES,
-        *blocks.ROUTES,
-        *models.ROUTES,
-        *health.ROUTES,
-        *openapi.ROUTES,
-        *sessions.ROUTES,
-        *pairing_page.ROUTES,
-        *metrics.metrics_routes(metrics_for),
-    ]
+    return [*described_routes(metrics_for), *openapi.ROUTES]
 
 
 def all_routes(state: AppState) -> list[AnyRoute]:

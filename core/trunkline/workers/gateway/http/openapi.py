@@ -1,5 +1,8 @@
-"""The OpenAPI document at ``/openapi.json``, generated from the structs of requests and replies."""
+"""The OpenAPI document at ``/openapi.json``, generated from the structs of requests and replies, and from the scopes of
+the routes.
+"""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -7,6 +10,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from trunkline.contracts.auth.identity import IdentityRecord
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.workers.gateway.files import PURPOSES
 from trunkline.workers.gateway.http import openai_ability_schemas as abilities
@@ -19,6 +23,7 @@ from trunkline.workers.gateway.http.openapi_parameters import described_paramete
 from trunkline.workers.gateway.http.response_events import RESPONSE_EVENTS
 from trunkline.workers.gateway.http.response_socket import SOCKET_EVENTS, CreateResponseEvent
 from trunkline.workers.gateway.http.responses import json_response
+from trunkline.workers.gateway.http.route_table import described_routes
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 EVENTS: dict[str, tuple[type, ...]] = {
@@ -61,6 +66,18 @@ OPERATIONS: tuple[Operation, ...] = (
     ("post", "/api/pair", "Exchange a pairing code for a token.", own.PairRequest, 200, own.PairReply),
     ("get", "/api/me", "The caller.", None, 200, own.Me),
     ("post", "/api/sign-out", "End the token of the request.", None, 200, own.SignedOut),
+    ("get", "/api/identities", "The people and programs that may enter.", None, 200, own.IdentityStates),
+    ("post", "/api/identities", "Let somebody in.", own.NewIdentity, 201, IdentityRecord),
+    (
+        "patch", "/api/identities/{id}", "Suspend, revoke, reactivate or rename an identity.",
+        own.IdentityChanges, 200, IdentityRecord,
+    ),
+    ("get", "/api/tokens", "The access tokens.", None, 200, own.TokenStates),
+    ("post", "/api/tokens", "Issue an access token.", own.TokenRequest, 201, own.IssuedToken),
+    ("delete", "/api/tokens/{id}", "Revoke an access token.", None, 200, own.RevokedToken),
+    ("get", "/api/audit", "A page of the audit log.", None, 200, own.AuditPage),
+    ("get", "/api/panic", "Whether everything is stopped.", None, 200, own.PanicState),
+    ("post", "/api/panic", "Stop everything.", None, 200, own.PanicReport),
     ("get", "/api/conversations/{id}/model", "Who answers in a conversation.", None, 200, own.AnsweringModel),
     ("put", "/api/conversations/{id}/model", "Choose the model.", own.ConversationModel, 200, own.AnsweringModel),
     (
@@ -100,6 +117,10 @@ OPERATIONS: tuple[Operation, ...] = (
     ("post", "/api/blocks/{name}/reset", "Reset a block.", own.ResetRequest, 200, own.BlockState),
     ("post", "/api/blocks/{name}/archive", "Cancel a block's turns and archive it.", None, 204, NO_CONTENT),
     ("post", "/api/blocks/{name}/restore", "Restore a block's newest archive.", None, 200, own.BlockState),
+    ("get", "/api/blocks/{name}/shares", "With whom a block is shared.", None, 200, own.BlockShareList),
+    ("get", "/api/blocks/{name}/shares/{identity}", "For what it is shared.", None, 200, own.BlockShare),
+    ("put", "/api/blocks/{name}/shares/{identity}", "Share a block.", own.ShareRequest, 200, own.BlockShare),
+    ("delete", "/api/blocks/{name}/shares/{identity}", "Stop sharing a block.", None, 204, NO_CONTENT),
     ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.ChatCompletion),
     (
         "post", "/v1/responses", "OpenAI's Responses API.",
@@ -146,6 +167,13 @@ ON_REQUEST: dict[tuple[str, str], tuple[str, ...]] = {
 """What an operation also answers with, if the request asks for it: by ``stream``, ``stream_format`` or
 ``response_format``."""
 
+SECURITY_SCHEMES: Mapping[str, Mapping[str, str]] = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
+"""The headers that carry a credential. The cookie of a browser is for the server's own pages, so it is not among
+them."""
+
 UPLOAD_FORM: dict[str, Any] = {
     "type": "object",
     "required": ["file", "purpose"],
@@ -184,19 +212,18 @@ def openapi_document() -> dict[str, Any]:
         sorted(types, key=lambda kind: kind.__name__), ref_template="#/components/schemas/{name}"
     )
     paths: dict[str, dict[str, Any]] = {}
+    scopes = operation_scopes()
     for operation in OPERATIONS:
-        paths.setdefault(operation[1], {})[operation[0]] = _operation(operation)
+        described = {**_operation(operation), "security": _security(scopes[operation[:2]])}
+        paths.setdefault(operation[1], {})[operation[0]] = described
     return {
         "openapi": "3.1.0",
         "info": {"title": "Trunkline gateway", "version": "1"},
-        "security": [{"bearer": []}, {"key": []}],
+        "security": _security(TokenScope.OWNER),
         "paths": paths,
         "components": {
             "schemas": components,
-            "securitySchemes": {
-                "bearer": {"type": "http", "scheme": "bearer"},
-                "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
-            },
+            "securitySchemes": SECURITY_SCHEMES,
         },
         "x-events": {name: [_ref(kind) for kind in kinds] for name, kinds in EVENTS.items()},
         "x-event-extensions": list(EXTENSIONS),
@@ -208,6 +235,19 @@ def openapi_document() -> dict[str, Any]:
             }
         },
     }
+
+
+def operation_scopes() -> Mapping[tuple[str, str], TokenScope | None]:
+    """Return the scope of each method and path; None for one that needs no credential."""
+    routes = [route for route in described_routes() if isinstance(route, ScopedRoute)]
+    return {(method.lower(), route.path): route.scope for route in routes for method in route.methods or ()}
+
+
+def _security(scope: TokenScope | None) -> list[dict[str, list[str]]]:
+    """Return what a request needs: one of the credentials, with a token of this scope or a larger one. The names beside
+    a scheme that is not OAuth are roles, says OpenAPI 3.1.
+    """
+    return [] if scope is None else [{scheme: [scope.value]} for scheme in SECURITY_SCHEMES]
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
@@ -223,8 +263,6 @@ def _operation(operation: Operation) -> dict[str, Any]:
     described["parameters"] = described_parameters(method, path)
     if body is not None:
         described["requestBody"] = _body(path, body)
-    if path in ("/healthz", "/readyz", "/api/pair"):
-        described["security"] = []
     if path == "/readyz":
         described["responses"]["503"] = {**answer, "description": "A check fails."}
     return described

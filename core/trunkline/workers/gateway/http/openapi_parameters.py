@@ -2,9 +2,11 @@
 paths. Bodies are structs."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
+from trunkline.contracts.audit.messages import AuditDecision, AuditEvent
 from trunkline.contracts.blocks.paths import BLOCK_NAME
+from trunkline.contracts.tools.messages import Effect
 
 TEXT: Mapping[str, Any] = {"type": "string"}
 BOOLEAN: Mapping[str, Any] = {"type": "boolean"}
@@ -32,6 +34,11 @@ class Parameter(NamedTuple):
 
 def _one_of(*values: str) -> Mapping[str, Any]:
     return {"type": "string", "enum": list(values)}
+
+
+def _choice(words: object) -> Mapping[str, Any]:
+    """Return the words of a Literal; an empty field of a form is no limit."""
+    return _one_of("", *get_args(words))
 
 
 def _integer(least: int, most: int = LARGEST) -> Mapping[str, Any]:
@@ -88,6 +95,18 @@ PARAMETERS: Mapping[tuple[str, str], tuple[Parameter, ...]] = {
     ("get", "/api/blocks"): (Parameter("query", "archived", "`true` also lists the archives", BOOLEAN),),
     ("delete", "/api/blocks/{name}"): (
         Parameter("query", "archived", "`true` deletes the newest archive instead", BOOLEAN),
+    ),
+    ("get", "/api/tokens"): (Parameter("query", "identity", "only those of this identity"),),
+    ("get", "/api/audit"): (
+        Parameter("query", "block", "only entries of this block; `all` for those about no block"),
+        Parameter("query", "tool", "only entries about this tool"),
+        Parameter("query", "effect", "only entries about tools with this effect", _choice(Effect)),
+        Parameter("query", "event", "only entries of this kind", _choice(AuditEvent)),
+        Parameter("query", "decision", "only entries with this decision", _choice(AuditDecision)),
+        Parameter("query", "since", "the earliest time, ISO 8601; a day before `until` by default", TIME),
+        Parameter("query", "until", "the time before which entries are listed; now by default", TIME),
+        Parameter("query", "limit", "1 to 1000, 100 by default", _integer(1, 1_000)),
+        Parameter("query", "offset", "0 by default", _integer(0)),
     ),
     ("post", "/v1/responses"): (_repeatable("response"),),
     ("get", "/v1/responses/{id}"): (

@@ -90,8 +90,8 @@ def paginate(
 
 
 def datetime_param(request: Request, name: str) -> datetime | None:
-    """Return a time of the query in ISO 8601, UTC unless it names a zone. Raises InvalidField when it is no
-    time."""
+    """Return a time of the query in UTC. It is written in ISO 8601, and in UTC unless it names a zone. Raises
+    InvalidField when it is no time."""
     text = request.query_params.get(name)
     if not text:
         return None
@@ -99,7 +99,18 @@ def datetime_param(request: Request, name: str) -> datetime | None:
         parsed = datetime.fromisoformat(text.replace(" ", "+"))  # an unquoted plus arrives as a space
     except ValueError as error:
         raise InvalidField(name, "It is a time like 2026-01-31T12:00:00Z.") from error
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+    try:
+        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidField(name, "It is a time of the years 1 to 9999 in UTC.") from error
+
+
+def choice_param(request: Request, name: str, choices: Sequence[str]) -> str | None:
+    """Return a word of the query; None without one. Raises InvalidField for another word than the ``choices``."""
+    text = request.query_params.get(name) or None
+    if text is not None and text not in choices:
+        raise InvalidField(name, f"It is one of {', '.join(choices)}.")
+    return text
 
 
 def bool_param(request: Request, name: str) -> bool:

@@ -1,12 +1,14 @@
 """JSON responses, and the HTTP form of every failure."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import anyio
 import msgspec
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.runtime.http.auth_middleware import CORRELATION
@@ -50,6 +52,21 @@ def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | Non
         headers={"cache-control": "no-store", **(headers or {})},
         media_type="application/json",
     )
+
+
+class ShieldedResponse:
+    """The response to a request that may end its own access token, which ends its requests: the work is done and
+    answered nevertheless.
+    """
+
+    def __init__(self, work: Callable[[], Awaitable[Response]]) -> None:
+        self._work = work
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Do the work, then send its response."""
+        with anyio.CancelScope(shield=True):
+            response = await self._work()
+            await response(scope, receive, send)
 
 
 def error_body(

@@ -11,9 +11,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from trunkline.contracts.approvals.messages import ApprovalDetail, ApprovalScope, Settlement
+from trunkline.contracts.audit.messages import AuditDecision, AuditEvent
+from trunkline.contracts.auth.identity import IdentityRecord, IdentityStatus, IdentityType
+from trunkline.contracts.auth.messages import AccessToken
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.auth.share_policy import ShareAction
 from trunkline.contracts.blocks.messages import BlockConfig, BlockStatusName
 from trunkline.contracts.models.listing import AdapterListing
 from trunkline.contracts.policies.messages import Policy
+from trunkline.contracts.tools.messages import Effect
 from trunkline.contracts.turns.context_view import SentPart
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import ErrorCode
@@ -67,6 +73,136 @@ class SignedOut(Out, frozen=True, kw_only=True):
     """The end of an access token, if there was one. The token of the home cannot be signed out."""
 
     signed_out: bool
+
+
+# Administration ---------------------------------------------------------------------------------------------
+
+
+class NewIdentity(In, frozen=True, kw_only=True):
+    """A person or program to let in. Nobody but the built-in owner has the type ``owner``."""
+
+    id: str
+    type: IdentityType = "collaborator"
+    display_name: str = ""
+
+
+class IdentityChanges(In, frozen=True, kw_only=True):
+    """Changes of an identity. What is not named stays. ``revoked`` is final."""
+
+    status: IdentityStatus | None = None
+    display_name: str | None = None
+
+
+class IdentityStates(Out, frozen=True, kw_only=True):
+    """The identities, the owner first."""
+
+    identities: tuple[IdentityRecord, ...]
+
+
+class TokenRequest(In, frozen=True, kw_only=True):
+    """An access token to issue. Without ``expires`` it does not expire; ``blocks`` are the only blocks that it reaches,
+    null for all that its identity may use.
+    """
+
+    identity: str
+    scope: TokenScope = TokenScope.CHAT
+    label: str = ""
+    expires: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    blocks: tuple[str, ...] | None = None
+
+
+class TokenStates(Out, frozen=True, kw_only=True):
+    """The access tokens, the oldest first, also those that ended a short time ago."""
+
+    tokens: tuple[AccessToken, ...]
+
+
+class IssuedToken(Out, frozen=True, kw_only=True):
+    """A new access token. ``text`` is what the caller presents. It is in this answer only, and stored nowhere."""
+
+    token: AccessToken
+    text: str
+
+
+class RevokedToken(Out, frozen=True, kw_only=True):
+    """The end of an access token, and the number of turns that it started and that are cancelled."""
+
+    id: str
+    turns: int
+
+
+class ShareRequest(In, frozen=True, kw_only=True):
+    """The action that a block is shared for. It includes those before it: read, chat, approve, operate."""
+
+    action: ShareAction
+
+
+class BlockShare(Out, frozen=True, kw_only=True):
+    """A policy that shares a block. ``identity`` is its subject, which may also be ``*`` or ``type:NAME``; ``action``
+    may also be ``*``. ``resource`` is ``block:NAME``, or a pattern that matches further blocks. ``is_conditional`` is
+    true if the policy has conditions, such as hours of the day.
+    """
+
+    block: str
+    identity: str
+    action: str
+    policy: str
+    resource: str
+    is_conditional: bool = False
+
+
+class BlockShareList(Out, frozen=True, kw_only=True):
+    """The policies that share a block. Denials are not among them; they win over all of these."""
+
+    shared_with: tuple[BlockShare, ...]
+
+
+class AuditItem(Out, frozen=True, kw_only=True):
+    """An entry of the audit log. The fields have the meaning of those in ``trunkline audit --json``."""
+
+    id: str
+    at: datetime
+    event: AuditEvent
+    block: str
+    actor: str
+    conversation: str = ""
+    turn: str = ""
+    call: str = ""
+    tool: str = ""
+    effect: Effect | None = None
+    decision: AuditDecision | None = None
+    by: tuple[str, ...] = ()
+    why: str = ""
+    status: str = ""
+    seconds: float | None = None
+    size: int | None = None
+    arguments: dict[str, str] | None = None
+    output: str = ""
+    count: int | None = None
+    first: datetime | None = None
+
+
+class AuditPage(Out, frozen=True, kw_only=True):
+    """A page of the audit log, the newest entry first. ``total`` is the number of entries that match."""
+
+    entries: tuple[AuditItem, ...]
+    total: int
+
+
+class PanicState(Out, frozen=True, kw_only=True):
+    """Reports whether everything is stopped, since when (ISO 8601) and by whom."""
+
+    engaged: bool
+    at: str = ""
+    by: str = ""
+
+
+class PanicReport(Out, frozen=True, kw_only=True):
+    """The stop, the kinds of workers that have ended all that they ran, and the workers that have not answered."""
+
+    engaged: bool
+    stopped: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
 
 
 # Requests ----------------------------------------------------------------------------------------------------

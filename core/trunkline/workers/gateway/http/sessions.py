@@ -4,22 +4,19 @@ import ipaddress
 from datetime import UTC, datetime
 from typing import Literal, cast
 
-import anyio
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.auth.tokens import SESSION_SECONDS, TokenKind
 from trunkline.contracts.gateway.access import OWNER, Identity
 from trunkline.errors import ErrorCode
-from trunkline.runtime.http.auth import SESSION_COOKIE
 from trunkline.runtime.http.auth_middleware import IDENTITY
 from trunkline.workers.gateway.auth.tokens import NewToken
 from trunkline.workers.gateway.errors import error_code
 from trunkline.workers.gateway.http.app_state import services_of
 from trunkline.workers.gateway.http.request_reader import read_json
-from trunkline.workers.gateway.http.responses import json_response
+from trunkline.workers.gateway.http.responses import ShieldedResponse, json_response
 from trunkline.workers.gateway.http.schemas import Me, PairReply, PairRequest, SignedOut
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline_bus import Refusal
@@ -72,9 +69,19 @@ async def get_me(request: Request) -> Response:
     return response
 
 
-async def sign_out(request: Request) -> "_SignOut":
+async def sign_out(request: Request) -> ShieldedResponse:
     """``POST /api/sign-out``"""
-    return _SignOut(request)
+
+    async def work() -> Response:
+        identity, auth = cast(Identity, request.scope[IDENTITY]), services_of(request).auth
+        name = auth.registry.session_cookie
+        if identity.token_id:
+            await auth.sign_out(identity.token_id)
+        response = json_response(SignedOut(signed_out=bool(identity.token_id)))
+        response.delete_cookie(name, path="/", httponly=True, samesite="strict")
+        return response
+
+    return ShieldedResponse(work)
 
 
 ROUTES = (
@@ -82,22 +89,6 @@ ROUTES = (
     ScopedRoute("/api/me", get_me, methods=["GET"], scope=TokenScope.READ),
     ScopedRoute("/api/sign-out", sign_out, methods=["POST"], scope=TokenScope.READ),
 )
-
-
-class _SignOut:
-    """Ends the token of the request, and answers. The end of a token ends its requests, so this one is shielded."""
-
-    def __init__(self, request: Request) -> None:
-        self._request = request
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        identity = cast(Identity, scope[IDENTITY])
-        response = json_response(SignedOut(signed_out=bool(identity.token_id)))
-        response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="strict")
-        with anyio.CancelScope(shield=True):
-            if identity.token_id:
-                await services_of(self._request).auth.sign_out(identity.token_id)
-            await response(scope, receive, send)
 
 
 async def _display_name(request: Request, identity: Identity) -> str:
@@ -114,7 +105,7 @@ def _set_cookie(request: Request, response: Response, new: NewToken) -> None:
     expires = new.record.expires
     seconds = (expires - datetime.now(UTC)).total_seconds() if expires is not None else SESSION_SECONDS
     response.set_cookie(
-        SESSION_COOKIE,
+        services_of(request).auth.registry.session_cookie,
         new.text,
         max_age=int(seconds),
         path="/",

@@ -20,8 +20,8 @@ from trunkline.contracts.turns.feed_events import is_finished
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.contracts.turns.subjects import JOURNAL, TURN_FACT
 from trunkline.contracts.workers.messages import WorkerHeartbeat
-from trunkline.contracts.workers.panic import Panic
-from trunkline.contracts.workers.subjects import PANIC, PULSE_BUCKET, WORKER_BUCKET
+from trunkline.contracts.workers.panic import Panic, PanicRelease
+from trunkline.contracts.workers.subjects import PANIC, PANIC_RELEASE, PULSE_BUCKET, WORKER_BUCKET
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.workers.gateway.blocks import merge_pulses
 from trunkline.workers.gateway.services import Services
@@ -227,10 +227,16 @@ class PlatformWatch:
     async def _watch_panic(self) -> None:
         """Follow the kill switch of this home, and the messages for other hosts."""
 
-        async def heard(message: ReceivedMessage[Panic]) -> None:
-            self._tell_panic(message.data.on, message.data.by)
+        async def engaged(message: ReceivedMessage[Panic]) -> None:
+            self._tell_panic(True, message.data.by)
 
-        subscription = await self._bus.subscribe(PANIC, heard, limit=1)
+        async def released(message: ReceivedMessage[PanicRelease]) -> None:
+            self._tell_panic(False, message.data.by)
+
+        subscriptions = (
+            await self._bus.subscribe(PANIC, engaged, limit=1),
+            await self._bus.subscribe(PANIC_RELEASE, released, limit=1),
+        )
         try:
             while True:
                 await self._kill_switch.wait_until(True)
@@ -240,7 +246,8 @@ class PlatformWatch:
                 self._tell_panic(False, "")
         finally:
             with anyio.CancelScope(shield=True):
-                await subscription.aclose()
+                for subscription in subscriptions:
+                    await subscription.aclose()
 
     def _tell_panic(self, on: bool, by: str) -> None:
         payload = out.PanicPayload(on=on, by=by)

@@ -1,4 +1,4 @@
-"""Filters the entries of the audit log."""
+"""Reads and filters the entries of the audit log."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from datetime import datetime
 
 import anyio
 
-from trunkline.cli._support.daily_logs import read_daily_log
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.runtime.daily_log import AUDIT_LOG
+from trunkline.runtime.daily_log_reader import read_daily_log
 from trunkline_bus import Bus
 
 POLL_SECONDS = 0.5
@@ -17,7 +17,7 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """A filter of audit entries. A field that is None matches any entry."""
+    """A filter of audit entries: from ``since`` on and before ``until``. A field that is None matches any entry."""
 
     since: datetime
     block: str | None = None
@@ -25,17 +25,19 @@ class AuditFilter:
     effect: str | None = None
     event: str | None = None
     decision: str | None = None
+    until: datetime | None = None
 
     def matches(self, entry: AuditEntry) -> bool:
         """Report whether the entry matches."""
         named = ("block", "tool", "effect", "event", "decision")
         conditions = ((getattr(self, name), getattr(entry, name)) for name in named)
-        return entry.at >= self.since and all(wanted in (None, actual) for wanted, actual in conditions)
+        is_within = self.since <= entry.at and (self.until is None or entry.at < self.until)
+        return is_within and all(wanted in (None, actual) for wanted, actual in conditions)
 
 
 async def read_entries(bus: Bus, filters: AuditFilter) -> list[AuditEntry]:
     """Return the entries, oldest first."""
-    entries = await read_daily_log(bus, AUDIT_LOG, filters.since)
+    entries = await read_daily_log(bus, AUDIT_LOG, filters.since, filters.until)
     found = {
         entry.id: entry for entry in reversed(entries)
     }  # a purge changes the line in memory, which comes first

@@ -1,0 +1,63 @@
+"""The gateway's own routes, besides that of the OpenAPI document, which describes them."""
+
+from typing import Literal, TypeAlias
+
+from trunkline.workers.gateway.http import (
+    approvals,
+    audit,
+    block_share,
+    blocks,
+    compaction,
+    conversations,
+    health,
+    identities,
+    metrics,
+    models,
+    openai,
+    openai_embeddings,
+    openai_files,
+    openai_responses,
+    openai_speech,
+    openai_transcripts,
+    pairing_page,
+    panic,
+    response_compaction,
+    response_socket,
+    sessions,
+    socket,
+    tokens,
+    turns,
+)
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute
+
+AnyRoute: TypeAlias = ScopedRoute | ScopedWebSocketRoute
+
+
+def described_routes(metrics_for: Literal["token", "open", "off"] = "token") -> list[AnyRoute]:
+    """Return the routes."""
+    return [
+        *conversations.ROUTES,
+        *compaction.ROUTES,
+        *openai.ROUTES,
+        *response_compaction.ROUTES,
+        *openai_responses.ROUTES,
+        *response_socket.ROUTES,
+        *socket.ROUTES,
+        *openai_files.ROUTES,
+        *openai_embeddings.ROUTES,
+        *openai_transcripts.ROUTES,
+        *openai_speech.ROUTES,
+        *turns.ROUTES,
+        *approvals.ROUTES,
+        *blocks.ROUTES,
+        *block_share.ROUTES,
+        *models.ROUTES,
+        *health.ROUTES,
+        *sessions.ROUTES,
+        *pairing_page.ROUTES,
+        *identities.ROUTES,
+        *tokens.ROUTES,
+        *audit.ROUTES,
+        *panic.ROUTES,
+        *metrics.metrics_routes(metrics_for),
+    ]
