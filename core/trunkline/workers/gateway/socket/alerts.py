@@ -6,8 +6,9 @@ A socket gets each of them once, from its first subscription on, whatever it wat
 import logging
 from collections.abc import Awaitable, Callable, Collection
 
+from anyio.abc import TaskGroup
+
 from trunkline.workers.gateway.sender import Sender
-from trunkline.workers.gateway.socket.bounded_log import ReaderBehind
 from trunkline.workers.gateway.socket.platform_feed import EVERY_BLOCK, EVERYBODY, PlatformEntry
 from trunkline.workers.gateway.socket.registry import SocketRegistry
 from trunkline_bus import Refusal
@@ -18,6 +19,9 @@ log = logging.getLogger(__name__)
 class SocketAlerts:
     """Sends the alerts of one socket. ``watched`` returns the blocks that the socket watches, with "" for every one;
     ``send`` waits until the client has room for more.
+
+    No task waits for alerts, because a gateway has many sockets and few alerts. A client that does not read is
+    disconnected by its pings, so no list of alerts grows for long.
     """
 
     def __init__(
@@ -31,23 +35,31 @@ class SocketAlerts:
         self._sender = sender
         self._watched = watched
         self._send = send
+        self._begin: int | None = None
+        self._waiting: list[PlatformEntry] = []
+        self._is_sending = False
 
-    async def run(self) -> None:
-        """Send the present state of panic, then every alert, until cancelled.
-
-        A client that fell behind gets the present state again.
-        """
+    async def begin(self) -> None:
+        """Send the present state of panic. From then on ``add`` adds what follows."""
         alerts = (await self._registry.platform()).alerts
-        while True:
-            number = alerts.end
-            for entry in alerts.states():
-                await self._send_entry(entry)
-            try:
-                while True:
-                    await self._send_entry(await alerts.read(number))
-                    number += 1
-            except ReaderBehind:
-                log.info("a client reads its alerts too slowly, and gets the present state")
+        self._begin = alerts.end
+        self._waiting += alerts.states()
+        self._is_sending = True
+        await self._send_waiting()
+
+    def add(self, number: int, entry: PlatformEntry, tasks: TaskGroup) -> None:
+        """Send an alert, in a task of ``tasks``, unless it is older than the present state that was sent."""
+        if self._begin is None or number < self._begin:
+            return
+        self._waiting.append(entry)
+        if not self._is_sending:
+            self._is_sending = True
+            tasks.start_soon(self._send_waiting)
+
+    async def _send_waiting(self) -> None:
+        while self._waiting:
+            await self._send_entry(self._waiting.pop(0))
+        self._is_sending = False
 
     async def _send_entry(self, entry: PlatformEntry) -> None:
         if self._is_watched(entry.block) and await self._may_know(entry):

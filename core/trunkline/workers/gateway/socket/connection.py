@@ -5,7 +5,6 @@ that does not read costs nothing but its place in the log, and delays nobody.
 """
 
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 
 import anyio
@@ -38,6 +37,7 @@ from trunkline.workers.gateway.socket.envelopes import (
     Subscribe,
     Unsubscribe,
 )
+from trunkline.workers.gateway.socket.platform_feed import PlatformEntry
 from trunkline.workers.gateway.socket.registry import SocketRegistry
 from trunkline.workers.gateway.socket.subscription import SocketSubscription
 from trunkline.workers.gateway.socket.turn_cursor import TurnCursors
@@ -64,17 +64,20 @@ class Connection:
         self._max_message = max_message
         self._subscriptions: dict[str, SocketSubscription] = {}
         self._cursors = TurnCursors()
-        self._has_alerts = False
+        self._alerts: SocketAlerts | None = None
         self._code: int | None = None
-        self._end: Callable[[], None] | None = None
+        self._tasks: TaskGroup | None = None
 
     async def run(self) -> None:
         """Serve the client until it disconnects or ``end`` is called."""
         async with anyio.create_task_group() as tasks:
-            self._end = tasks.cancel_scope.cancel
-            if self._code is None:
-                await self._receive(tasks)
-            tasks.cancel_scope.cancel()
+            self._tasks = tasks
+            try:
+                if self._code is None:
+                    await self._receive(tasks)
+            finally:
+                self._tasks = None  # nothing more is sent but the end
+                tasks.cancel_scope.cancel()
         if self._code is not None and self._socket.application_state is WebSocketState.CONNECTED:
             with suppress(WebSocketDisconnect), anyio.move_on_after(CLOSE_SECONDS, shield=True):
                 await self._socket.close(self._code)
@@ -82,8 +85,16 @@ class Connection:
     def end(self, code: int) -> None:
         """Close the socket with this code."""
         self._code = code
-        if self._end is not None:
-            self._end()
+        self._cancel()
+
+    def alert(self, number: int, entry: PlatformEntry) -> None:
+        """Send an alert, if the socket has subscribed to anything, without waiting for the client."""
+        if self._alerts is not None and self._tasks is not None:
+            self._alerts.add(number, entry, self._tasks)
+
+    def _cancel(self) -> None:
+        if self._tasks is not None:
+            self._tasks.cancel_scope.cancel()
 
     async def _receive(self, tasks: TaskGroup) -> None:
         while True:
@@ -137,10 +148,9 @@ class Connection:
         self._subscriptions[command.id] = subscription
         await self._acknowledge(AckPayload(reply_to=command.id))
         tasks.start_soon(self._run_subscription, subscription)
-        if not self._has_alerts:
-            self._has_alerts = True
-            alerts = SocketAlerts(self._registry, self.sender, self._watched_blocks, self._send_text)
-            tasks.start_soon(alerts.run)
+        if self._alerts is None:
+            self._alerts = SocketAlerts(self._registry, self.sender, self._watched_blocks, self._send_text)
+            tasks.start_soon(self._alerts.begin)
 
     def _watched_blocks(self) -> set[str]:
         return {subscription.block for subscription in self._subscriptions.values()}
@@ -187,6 +197,5 @@ class Connection:
             await anyio.lowlevel.checkpoint()  # a subscription with much to send delays no other task
             await self._socket.send_text(text)
         except WebSocketDisconnect:
-            if self._end is not None:
-                self._end()
+            self._cancel()
             await anyio.sleep_forever()  # cancelled

@@ -11,6 +11,7 @@ from trunkline.errors import ErrorCode
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.services import Services
+from trunkline.workers.gateway.socket.bounded_log import ReaderBehind
 from trunkline.workers.gateway.socket.conversation_turns import ConversationTurns
 from trunkline.workers.gateway.socket.platform_watch import PlatformWatch
 from trunkline.workers.gateway.socket.turn_feed import TurnFeeds
@@ -57,6 +58,7 @@ class SocketRegistry:
         if not self._watches_platform:
             self._watches_platform = True
             self._tasks.start_soon(self._platform.run)
+            self._tasks.start_soon(self._pass_alerts)
         await self._platform.ready.wait()
         return self._platform
 
@@ -79,8 +81,23 @@ class SocketRegistry:
             if not mine:
                 self._connections.pop(identity, None)
 
+    async def _pass_alerts(self) -> None:
+        """Pass each alert to all sockets."""
+        alerts, number = self._platform.alerts, 0
+        while True:
+            try:
+                entry = await alerts.read(number)
+            except ReaderBehind:
+                number = alerts.begin
+                continue
+            for connection in self._all():
+                connection.alert(number, entry)
+            number += 1
+
     async def _close_all(self) -> None:
         await self._closing.wait()
-        for connections in list(self._connections.values()):
-            for connection in list(connections):
-                connection.end(GOING_AWAY)
+        for connection in self._all():
+            connection.end(GOING_AWAY)
+
+    def _all(self) -> list["Connection"]:
+        return [connection for connections in self._connections.values() for connection in connections]

@@ -111,22 +111,28 @@ class SocketSubscription:
 
     async def _send_platform(self, block: str | None) -> None:
         """Send the present states, then the changes, of a block or of everything."""
+        if not self._wanted.events:  # an idle socket needs no task group
+            return await self._send_states(block, None)
+        async with background_tasks() as tasks:
+            await self._send_states(block, tasks)
+
+    async def _send_states(self, block: str | None, tasks: TaskGroup | None) -> None:
+        """Send states and changes; with ``tasks`` also the events of each turn that they say to be running."""
         feed = (await self._registry.platform()).feed
         watched: set[str] = set()
-        async with background_tasks() as tasks:
-            while True:
-                number, states = feed.end, feed.states()
-                try:
-                    for entry in states:
-                        await self._send_entry(entry, block, tasks, watched)
-                    while True:
-                        await self._send_entry(await feed.read(number), block, tasks, watched)
-                        number += 1
-                except ReaderBehind:
-                    await self._send(self._resync("", ""))
+        while True:
+            number, states = feed.end, feed.states()
+            try:
+                for entry in states:
+                    await self._send_entry(entry, block, tasks, watched)
+                while True:
+                    await self._send_entry(await feed.read(number), block, tasks, watched)
+                    number += 1
+            except ReaderBehind:
+                await self._send(self._resync("", ""))
 
     async def _send_entry(
-        self, entry: PlatformEntry, block: str | None, tasks: TaskGroup, watched: set[str]
+        self, entry: PlatformEntry, block: str | None, tasks: TaskGroup | None, watched: set[str]
     ) -> None:
         if block is not None and entry.block != block:
             return
@@ -135,7 +141,7 @@ class SocketSubscription:
             return
         await self._send(entry.text)
         place = entry.running
-        if self._wanted.events and place is not None and place.turn not in watched:
+        if tasks is not None and place is not None and place.turn not in watched:
             watched.add(place.turn)
             tasks.start_soon(self._send_watched_turn, place, watched)
 
