@@ -147,12 +147,13 @@ async def test_tool_choice_reaches_the_vendor_from_both_surfaces(harness: Harnes
             },
         ),
     )
+    called = 'call:weather {"town": "Ulm"}'
     for responses, chat in forms:
-        await harness.ask("say:x", tools=[WEATHER], tool_choice=responses)
+        await harness.ask(called, tools=[WEATHER], tool_choice=responses)
         by_responses = harness.asked["tool_choice"]
         await harness.client.chat.completions.create(
             model="main",
-            messages=[{"role": "user", "content": "say:x"}],
+            messages=[{"role": "user", "content": called}],
             tools=[nested],  # type: ignore[list-item]
             tool_choice=chat,
         )

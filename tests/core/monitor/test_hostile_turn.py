@@ -29,6 +29,7 @@ from trunkline.contracts.turns.feed_messages import (
 from trunkline.contracts.turns.journal_messages import ModelCallPlanned, TurnFinished, TurnRecord, TurnStarted
 from trunkline.contracts.turns.messages import ApprovalDecided, TurnRequested, TurnSteered
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
+from trunkline.runtime.block_access import BlockAccess
 from trunkline.testing.platform import CHANNEL, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.workers.gateway.block_cache import BlockCache
@@ -482,7 +483,8 @@ async def test_a_conversation_is_found_while_its_first_turn_ends() -> None:
                 await until(lambda: inbox_is_empty(running, conversation))
                 return await super().block_of(conversation)
 
-        found = ConversationService(running.bus, Late(running.bus), BlockCache(running.bus))
+        bus = running.bus
+        found = ConversationService(bus, Late(bus), BlockCache(bus), BlockAccess(bus))
         assert await found.block_of(first.conversation) == first.block
 
 

@@ -16,6 +16,10 @@ pytestmark = pytest.mark.anyio
 
 ELSEWHERE = {
     "ask_human": "a person",
+    "auth_check": "policies and identities, which only the owner writes",
+    "auth_export": "policies and identities, which only the owner writes",
+    "auth_list_identities": "identities, which only the owner writes",
+    "auth_whoami": "the identity of the turn",
     "background_task_output": "a program",
     "background_task_status": "a program",
     "describe_image": "a picture of the workspace",

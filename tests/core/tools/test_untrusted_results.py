@@ -199,6 +199,10 @@ async def test_text_can_be_edited_as_it_was_read() -> None:
 
 OWN_WORDS = {
     "ask_human": "what the person said",
+    "auth_check": "what the owner's policies say",
+    "auth_export": "what the owner wrote about identities and policies",
+    "auth_list_identities": "what the owner wrote about identities",
+    "auth_whoami": "the identity of the turn",
     "background_task_status": "a state and figures",
     "file_info": "kind, size and time of a file that the call names",
     "get_current_time": "the clock",
