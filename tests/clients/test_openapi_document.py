@@ -24,8 +24,7 @@ include-path = "/readyz"
 checks.not_a_server_error.enabled = false
 
 [[operations]]  # it would stop everything, so that all following requests were refused
-include-path = "/api/panic"
-include-method = "POST"
+include-name = "POST /api/panic"
 enabled = false
 """
 
