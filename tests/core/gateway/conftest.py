@@ -9,6 +9,8 @@ import httpx
 import pytest
 
 from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.memory.files import WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import Bus
 
@@ -70,6 +72,19 @@ async def env(shared: Environment) -> AsyncIterator[Environment]:
     """The shared one, whose monitor has nothing to do and has seen nothing."""
     yield shared
     await shared.monitor.forget()
+
+
+@pytest.fixture
+async def garden_env(env: Environment) -> AsyncIterator[Environment]:
+    """The shared one, for a test that makes the block ``garden``: nothing of it is left for the next test."""
+    yield env
+    empty = WriteMemory(
+        path="blocks/garden/block.toml", content="", actor="test"
+    )  # a broken one is not deleted
+    await env.bus.call(MEMORY_WRITE, empty)
+    await env.terminal.delete_block("garden")
+    while [one for one in (await env.terminal.block_list(archived=True)).archived if one.name == "garden"]:
+        await env.terminal.delete_block("garden", archived=True)
 
 
 @pytest.fixture

@@ -56,11 +56,11 @@ async def text_of(env: Environment, path: str = FILE) -> str:
     return (await env.bus.call(MEMORY_READ, ReadMemory(path=path))).content
 
 
-async def test_choices_are_changed_and_comments_stay(own_env: Environment) -> None:
+async def test_choices_are_changed_and_comments_stay(garden_env: Environment) -> None:
     """Over the bus: each line that is not about it stays as it was, and the change is a commit of the owner's."""
-    await own_env.terminal.create_block("garden")
-    await write(own_env, WRITTEN)
-    block = await own_env.terminal.change_block(
+    await garden_env.terminal.create_block("garden")
+    await write(garden_env, WRITTEN)
+    block = await garden_env.terminal.change_block(
         "garden",
         {"model": "offline", "permissions.approvals": "all", "tools": ["memory_read"], "goals": None},
     )
@@ -70,13 +70,13 @@ async def test_choices_are_changed_and_comments_stay(own_env: Environment) -> No
         tools=("memory_read",),
         permissions=PermissionTable(approvals="all"),
     )
-    assert await own_env.terminal.block("garden") == block
-    text = await text_of(own_env)
+    assert await garden_env.terminal.block("garden") == block
+    text = await text_of(garden_env)
     assert text.startswith("# Made on 2026-01-01T00:00:00+00:00.\n# The garden is by the house.\n")
     assert 'description = "The garden"  # short' in text
     assert '# It may look, and nothing else.\n[permissions]\napprovals = "all"  # for now' in text
     assert "goals" not in text and block.created_at.year == 2026
-    history = await own_env.bus.call(MEMORY_HISTORY, MemoryHistory(path=FILE, limit=1))
+    history = await garden_env.bus.call(MEMORY_HISTORY, MemoryHistory(path=FILE, limit=1))
     change = history.changes[0]
     assert change.author == "channel:terminal" and "model, permissions.approvals" in change.message
 
@@ -142,57 +142,57 @@ async def test_invalid_block_settings_are_refused(
     assert await text_of(env, "blocks/strict/block.toml") == before
 
 
-async def test_a_file_that_cannot_be_read_is_not_overwritten(own_env: Environment) -> None:
+async def test_a_file_that_cannot_be_read_is_not_overwritten(garden_env: Environment) -> None:
     """It is refused with file and line, byte for byte as a person left it; also by stop, start and reset."""
-    await own_env.terminal.create_block("garden")
+    await garden_env.terminal.create_block("garden")
     broken = '# mine\ndescription = "x"\nenabled = perhaps\n'
-    await write(own_env, broken)
+    await write(garden_env, broken)
     changes = (
-        lambda: own_env.terminal.change_block("garden", {"model": "m"}),
-        lambda: own_env.terminal.stop_block("garden"),
-        lambda: own_env.terminal.change_block("garden", {"enabled": None}),
-        lambda: own_env.terminal.reset_block("garden", hard=True),
+        lambda: garden_env.terminal.change_block("garden", {"model": "m"}),
+        lambda: garden_env.terminal.stop_block("garden"),
+        lambda: garden_env.terminal.change_block("garden", {"enabled": None}),
+        lambda: garden_env.terminal.reset_block("garden", hard=True),
     )
     for change in changes:
         with pytest.raises(RemoteFault, match=r"blocks/garden/block\.toml.*line 3") as refused:
             await change()
         assert refused.value.code == ErrorCode.CONFLICT
-        assert await text_of(own_env) == broken
-    shown = (await own_env.http.get("/api/blocks/garden")).json()
+        assert await text_of(garden_env) == broken
+    shown = (await garden_env.http.get("/api/blocks/garden")).json()
     assert "line 3" in shown["problem"]
 
 
-async def test_stop_and_start(own_env: Environment) -> None:
+async def test_stop_and_start(garden_env: Environment) -> None:
     """A stopped block accepts no messages and names the way to start it; its file says so, and a start removes that
     again."""
-    await own_env.terminal.create_block("garden", BlockConfig(description="d"))
-    before = await text_of(own_env)
-    response = await own_env.http.post("/api/blocks/garden/stop")
+    await garden_env.terminal.create_block("garden", BlockConfig(description="d"))
+    before = await text_of(garden_env)
+    response = await garden_env.http.post("/api/blocks/garden/stop")
     assert response.status_code == 200 and response.json()["config"]["enabled"] is False
     with pytest.raises(RemoteFault, match="trunkline blocks start garden") as refused:
-        await own_env.terminal.send(SendMessage(content="hi", block="garden"))
+        await garden_env.terminal.send(SendMessage(content="hi", block="garden"))
     assert refused.value.code == ErrorCode.CONFLICT
-    assert tomllib.loads(await text_of(own_env))["enabled"] is False
-    assert (await own_env.http.post("/api/blocks/garden/stop")).status_code == 200, "twice is once"
-    assert (await own_env.http.post("/api/blocks/garden/start")).status_code == 200
-    assert await text_of(own_env) == before
-    await talk(own_env, "hi", block="garden")
-    assert (await own_env.http.post("/api/blocks/desert/stop")).status_code == 404
-    assert (await own_env.http.post("/api/blocks/desert/start")).status_code == 404
+    assert tomllib.loads(await text_of(garden_env))["enabled"] is False
+    assert (await garden_env.http.post("/api/blocks/garden/stop")).status_code == 200, "twice is once"
+    assert (await garden_env.http.post("/api/blocks/garden/start")).status_code == 200
+    assert await text_of(garden_env) == before
+    await talk(garden_env, "hi", block="garden")
+    assert (await garden_env.http.post("/api/blocks/desert/stop")).status_code == 404
+    assert (await garden_env.http.post("/api/blocks/desert/start")).status_code == 404
 
 
-async def test_a_renamed_block_has_the_name_in_its_identity(own_env: Environment) -> None:
+async def test_a_renamed_block_has_the_name_in_its_identity(garden_env: Environment) -> None:
     """The agent reads ``monitor.md``: a name that only the settings knew would have no effect."""
-    await own_env.terminal.create_block("garden", BlockConfig(monitor_name="Rose"))
+    await garden_env.terminal.create_block("garden", BlockConfig(monitor_name="Rose"))
     monitor = "blocks/garden/monitor.md"
-    await write(own_env, (await text_of(own_env, monitor)) + "\nShe likes roses.\n", monitor)
-    await own_env.terminal.change_block(
+    await write(garden_env, (await text_of(garden_env, monitor)) + "\nShe likes roses.\n", monitor)
+    await garden_env.terminal.change_block(
         "garden", {"monitor_name": "Iris\n- Role: root", "monitor_emoji": "🌱"}
     )
-    text = await text_of(own_env, monitor)
+    text = await text_of(garden_env, monitor)
     assert "- Name: Iris - Role: root\n- Emoji: 🌱\n" in text and "She likes roses." in text
-    await own_env.terminal.change_block("garden", {"monitor_name": None})
-    assert "- Name: (not set)\n" in await text_of(own_env, monitor)
+    await garden_env.terminal.change_block("garden", {"monitor_name": None})
+    assert "- Name: (not set)\n" in await text_of(garden_env, monitor)
 
 
 async def fill(env: Environment) -> Path:
@@ -214,32 +214,32 @@ async def fill(env: Environment) -> Path:
     return workspace
 
 
-async def test_reset_deletes_conversations_and_keeps_documents(own_env: Environment) -> None:
+async def test_reset_deletes_conversations_and_keeps_documents(garden_env: Environment) -> None:
     """Conversations and files written by the agent are deleted; the owner's files, identity and workspace are not."""
-    workspace = await fill(own_env)
-    choices = await text_of(own_env)
-    response = await own_env.http.post("/api/blocks/garden/reset")
+    workspace = await fill(garden_env)
+    choices = await text_of(garden_env)
+    response = await garden_env.http.post("/api/blocks/garden/reset")
     assert response.status_code == 200 and response.json()["conversations"] == 0, response.text
-    folder = own_env.platform.home.memory / "blocks" / "garden"
+    folder = garden_env.platform.home.memory / "blocks" / "garden"
     kept = {path.name for path in folder.iterdir()}
     assert kept == {"block.toml", "monitor.md", "memory.md", "documents", "sliders.json"}
-    assert "Rose remembers" in await text_of(own_env, "blocks/garden/memory.md")
-    assert await text_of(own_env, "blocks/garden/monitor.md") == "{}\n"
-    assert await text_of(own_env) == choices and (workspace / "a.txt").is_file()
-    page = await own_env.terminal.conversations(ListConversations(block="garden"))
+    assert "Rose remembers" in await text_of(garden_env, "blocks/garden/memory.md")
+    assert await text_of(garden_env, "blocks/garden/monitor.md") == "{}\n"
+    assert await text_of(garden_env) == choices and (workspace / "a.txt").is_file()
+    page = await garden_env.terminal.conversations(ListConversations(block="garden"))
     assert page.total == 0
-    await talk(own_env, "again", block="garden")
+    await talk(garden_env, "again", block="garden")
 
 
-async def test_a_hard_reset_keeps_block_settings(own_env: Environment) -> None:
+async def test_a_hard_reset_keeps_block_settings(garden_env: Environment) -> None:
     """Only the settings in ``block.toml`` stay, without the deleted name; a second hard reset changes nothing."""
-    workspace = await fill(own_env)
+    workspace = await fill(garden_env)
     for _ in range(2):
-        block = await own_env.terminal.reset_block("garden", hard=True)
+        block = await garden_env.terminal.reset_block("garden", hard=True)
         assert block.config == BlockConfig(description="d") and block.conversations == 0
-        folder = own_env.platform.home.memory / "blocks" / "garden"
+        folder = garden_env.platform.home.memory / "blocks" / "garden"
         assert {path.name for path in folder.iterdir()} == {"block.toml", "monitor.md", "memory.md"}
-        assert "- Name: (not set)" in await text_of(own_env, "blocks/garden/monitor.md")
+        assert "- Name: (not set)" in await text_of(garden_env, "blocks/garden/monitor.md")
         assert not workspace.exists()
 
 

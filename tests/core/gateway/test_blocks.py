@@ -56,10 +56,10 @@ async def test_the_default_block_is_there(own_env: Environment) -> None:
     assert (await own_env.terminal.block("main")).conversations == 1
 
 
-async def test_a_block_is_made_and_shown(own_env: Environment) -> None:
+async def test_a_block_is_made_and_shown(garden_env: Environment) -> None:
     """Over HTTP: made with its choices, listed by name, shown, and made no second time."""
     config = {"description": "The garden", "goals": ["tomatoes"], "model": "offline", "monitor_name": "Rose"}
-    response = await own_env.http.post("/api/blocks", json={"name": "garden", "config": config})
+    response = await garden_env.http.post("/api/blocks", json={"name": "garden", "config": config})
     assert response.status_code == 201
     made = msgspec.json.decode(response.content, type=BlockState)
     assert made.config == BlockConfig(
@@ -67,15 +67,16 @@ async def test_a_block_is_made_and_shown(own_env: Environment) -> None:
     )
     assert (made.status, made.conversations) == ("SLEEPING", 0)
     assert abs((datetime.now(UTC) - made.created_at).total_seconds()) < 60
-    listed = msgspec.json.decode((await own_env.http.get("/api/blocks")).content, type=BlockStates)
+    listed = msgspec.json.decode((await garden_env.http.get("/api/blocks")).content, type=BlockStates)
     assert [block.name for block in listed.blocks] == ["garden", "main"]
     assert (
-        msgspec.json.decode((await own_env.http.get("/api/blocks/garden")).content, type=BlockState) == made
+        msgspec.json.decode((await garden_env.http.get("/api/blocks/garden")).content, type=BlockState)
+        == made
     )
-    again = await own_env.http.post("/api/blocks", json={"name": "garden"})
+    again = await garden_env.http.post("/api/blocks", json={"name": "garden"})
     assert (again.status_code, again.json()["code"]) == (409, "conflict")
     assert again.json()["metadata"]["reason"] == "There is a block called 'garden' already."
-    file = await own_env.bus.call(MEMORY_READ, ReadMemory(path="blocks/garden/monitor.md"))
+    file = await garden_env.bus.call(MEMORY_READ, ReadMemory(path="blocks/garden/monitor.md"))
     assert "Rose" in file.content
 
 
@@ -102,69 +103,71 @@ async def test_unknown_choices_are_refused(env: Environment) -> None:
     assert response.status_code == 400
 
 
-async def test_archive_and_restore_bring_back_every_byte(own_env: Environment) -> None:
+async def test_archive_and_restore_bring_back_every_byte(garden_env: Environment) -> None:
     """Conversations, memory and the workspace are archived together and restored unchanged."""
-    await own_env.terminal.create_block("garden")
-    conversation = await talk(own_env, "plant", block="garden")
+    await garden_env.terminal.create_block("garden")
+    conversation = await talk(garden_env, "plant", block="garden")
     write = WriteMemory(path="blocks/garden/notes/ü.md", content="söl\r\n\x07", actor="test")
-    await own_env.bus.call(MEMORY_WRITE, write)
-    home = own_env.platform.home
+    await garden_env.bus.call(MEMORY_WRITE, write)
+    home = garden_env.platform.home
     workspace = home.workspace("garden")
     (workspace / "deep").mkdir(parents=True)
     (workspace / "deep" / "bytes.bin").write_bytes(bytes(range(256)))
     before = fingerprint(home.memory / "blocks" / "garden"), fingerprint(workspace)
     assert before[0]
 
-    assert (await own_env.http.post("/api/blocks/garden/archive")).status_code == 204
+    assert (await garden_env.http.post("/api/blocks/garden/archive")).status_code == 204
     assert not workspace.exists()
     assert not (home.memory / "blocks" / "garden").exists()
-    found = await own_env.terminal.block_list(archived=True)
+    found = await garden_env.terminal.block_list(archived=True)
     assert [block.name for block in found.blocks] == ["main"]
     assert [(one.name, one.archive.startswith("garden_20")) for one in found.archived] == [("garden", True)]
     with pytest.raises(RemoteFault) as gone:
-        await own_env.terminal.send(SendMessage(content="hi", block="garden"))
+        await garden_env.terminal.send(SendMessage(content="hi", block="garden"))
     assert gone.value.code == ErrorCode.NOT_FOUND
-    assert (await own_env.http.get(f"/conversations/{conversation}")).status_code == 404
+    assert (await garden_env.http.get(f"/conversations/{conversation}")).status_code == 404
 
-    assert (await own_env.http.post("/api/blocks/garden/restore")).status_code == 200
+    assert (await garden_env.http.post("/api/blocks/garden/restore")).status_code == 200
     assert (fingerprint(home.memory / "blocks" / "garden"), fingerprint(workspace)) == before
-    assert (await own_env.terminal.block_list(archived=True)).archived == ()
-    await talk(own_env, "again", conversation=conversation)
-    messages = (await own_env.terminal.conversation(conversation)).messages
+    assert (await garden_env.terminal.block_list(archived=True)).archived == ()
+    await talk(garden_env, "again", conversation=conversation)
+    messages = (await garden_env.terminal.conversation(conversation)).messages
     assert [message.content for message in messages][0::2] == ["plant", "again"]
 
 
-async def test_restore_needs_a_free_name_and_an_archive(own_env: Environment) -> None:
+async def test_restore_needs_a_free_name_and_an_archive(garden_env: Environment) -> None:
     """An existing block is a conflict, and a block that was never archived is not found. The newest archive is
     restored."""
-    await own_env.terminal.create_block("garden", BlockConfig(description="old"))
-    await own_env.terminal.archive_block("garden")
-    await own_env.terminal.create_block("garden", BlockConfig(description="new"))
+    await garden_env.terminal.create_block("garden", BlockConfig(description="old"))
+    await garden_env.terminal.archive_block("garden")
+    await garden_env.terminal.create_block("garden", BlockConfig(description="new"))
     with pytest.raises(RemoteFault) as taken:
-        await own_env.terminal.restore_block("garden")
+        await garden_env.terminal.restore_block("garden")
     assert taken.value.code == ErrorCode.CONFLICT
-    await own_env.terminal.archive_block("garden")
-    assert (await own_env.terminal.restore_block("garden")).config.description == "new"
+    await garden_env.terminal.archive_block("garden")
+    assert (await garden_env.terminal.restore_block("garden")).config.description == "new"
     with pytest.raises(RemoteFault) as unknown:
-        await own_env.terminal.restore_block("desert")
+        await garden_env.terminal.restore_block("desert")
     assert unknown.value.code == ErrorCode.NOT_FOUND
 
 
-async def test_delete(own_env: Environment) -> None:
+async def test_delete(garden_env: Environment) -> None:
     """A block goes with its workspace, an archive without touching the block; memory's history keeps the text."""
-    await own_env.terminal.create_block("garden")
-    await own_env.terminal.archive_block("garden")
-    await own_env.terminal.create_block("garden")
-    workspace = own_env.platform.home.workspace("garden")
+    await garden_env.terminal.create_block("garden")
+    await garden_env.terminal.archive_block("garden")
+    await garden_env.terminal.create_block("garden")
+    workspace = garden_env.platform.home.workspace("garden")
     workspace.mkdir(parents=True)
-    assert (await own_env.http.delete("/api/blocks/garden", params={"archived": "true"})).status_code == 204
+    assert (
+        await garden_env.http.delete("/api/blocks/garden", params={"archived": "true"})
+    ).status_code == 204
     assert workspace.is_dir()
-    assert (await own_env.terminal.block_list(archived=True)).archived == ()
-    assert (await own_env.http.delete("/api/blocks/garden")).status_code == 204
+    assert (await garden_env.terminal.block_list(archived=True)).archived == ()
+    assert (await garden_env.http.delete("/api/blocks/garden")).status_code == 204
     assert not workspace.exists()
-    assert (await own_env.http.get("/api/blocks/garden")).status_code == 404
-    assert (await own_env.http.delete("/api/blocks/garden")).status_code == 404
-    assert (await own_env.http.delete("/api/blocks/garden?archived=perhaps")).status_code == 400
+    assert (await garden_env.http.get("/api/blocks/garden")).status_code == 404
+    assert (await garden_env.http.delete("/api/blocks/garden")).status_code == 404
+    assert (await garden_env.http.delete("/api/blocks/garden?archived=perhaps")).status_code == 400
 
 
 async def test_a_block_is_not_deleted_while_its_turns_run(
@@ -185,23 +188,23 @@ async def test_a_block_is_not_deleted_while_its_turns_run(
     await talk(own_env, "again")
 
 
-async def test_a_disabled_block_accepts_no_messages(own_env: Environment) -> None:
+async def test_a_disabled_block_accepts_no_messages(garden_env: Environment) -> None:
     """``enabled = false`` in its file refuses messages, and works at once."""
-    await own_env.terminal.create_block("garden", BlockConfig(enabled=False))
+    await garden_env.terminal.create_block("garden", BlockConfig(enabled=False))
     with pytest.raises(RemoteFault, match="switched off") as refused:
-        await own_env.terminal.send(SendMessage(content="hi", block="garden"))
+        await garden_env.terminal.send(SendMessage(content="hi", block="garden"))
     assert refused.value.code == ErrorCode.CONFLICT
     write = WriteMemory(path="blocks/garden/block.toml", content="enabled = true\n", actor="test")
-    await own_env.bus.call(MEMORY_WRITE, write)
-    await talk(own_env, "hi", block="garden")
+    await garden_env.bus.call(MEMORY_WRITE, write)
+    await talk(garden_env, "hi", block="garden")
 
 
-async def test_a_broken_file_is_shown_and_other_blocks_work(own_env: Environment) -> None:
+async def test_a_broken_file_is_shown_and_other_blocks_work(garden_env: Environment) -> None:
     """A block whose file cannot be read shows ERROR; the list and the others live."""
-    await own_env.terminal.create_block("garden")
+    await garden_env.terminal.create_block("garden")
     write = WriteMemory(path="blocks/garden/block.toml", content="model = [", actor="test")
-    await own_env.bus.call(MEMORY_WRITE, write)
-    states = {block.name: block.pulse.status for block in await own_env.terminal.blocks()}
+    await garden_env.bus.call(MEMORY_WRITE, write)
+    states = {block.name: block.pulse.status for block in await garden_env.terminal.blocks()}
     assert states == {"garden": "ERROR", "main": "SLEEPING"}
 
 

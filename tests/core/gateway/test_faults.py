@@ -139,31 +139,31 @@ async def test_a_server_restart_is_survived(own_env: Environment) -> None:
     assert "".join(texts) == "one two "
 
 
-async def test_a_client_that_repeats_itself_has_one_turn(own_env: Environment) -> None:
+async def test_a_client_that_repeats_itself_has_one_turn(env: Environment) -> None:
     """The same client id over the bus: the same conversation, turn and message, and one item in the inbox."""
     message = SendMessage(content="hi", client_id="x")
-    first, second = await own_env.terminal.send(message), await own_env.terminal.send(message)
+    first, second = await env.terminal.send(message), await env.terminal.send(message)
     assert (first.turn, first.conversation, first.message_id) == (
         second.turn,
         second.conversation,
         second.message_id,
     )
-    other = GatewayClient(own_env.bus, "telegram")
+    other = GatewayClient(env.bus, "telegram")
     assert (await other.send(message)).conversation != first.conversation, "a channel speaks for itself only"
 
     async def both() -> bool:
-        return len(own_env.monitor.requests) == 2
+        return len(env.monitor.requests) == 2
 
     await until(both)
-    assert {request.channel for request in own_env.monitor.requests} == {"terminal", "telegram"}
-    later = await own_env.terminal.send(message)
+    assert {request.channel for request in env.monitor.requests} == {"terminal", "telegram"}
+    later = await env.terminal.send(message)
     assert (later.turn, later.duplicate) == (first.turn, True)
 
 
-async def test_too_large_over_the_bus(own_env: Environment) -> None:
+async def test_too_large_over_the_bus(env: Environment) -> None:
     """The limit holds for channels as well, with a sentence for people."""
     with pytest.raises(RemoteFault) as refused:
-        await own_env.terminal.send(SendMessage(content="x" * 1_000_001))
+        await env.terminal.send(SendMessage(content="x" * 1_000_001))
     assert refused.value.code == ErrorCode.TOO_LARGE
 
 
@@ -222,11 +222,11 @@ async def test_the_contract_is_served(own_env: Environment) -> None:
         assert name in served["components"]["schemas"]
 
 
-async def test_other_methods_are_refused(own_env: Environment) -> None:
+async def test_other_methods_are_refused(env: Environment) -> None:
     """A method that a path does not know is 405 in the usual shape. ``Allow`` has the methods of all its routes."""
-    response = await own_env.http.put("/conversations", json={})
+    response = await env.http.put("/conversations", json={})
     assert response.status_code == 405 and response.headers["allow"] == "GET, HEAD"
-    several = await own_env.http.put("/api/blocks/main")
+    several = await env.http.put("/api/blocks/main")
     assert several.headers["allow"] == "DELETE, GET, HEAD, PATCH"
-    assert (await own_env.http.put("/v1/responses/compact")).headers["allow"] == "POST"
+    assert (await env.http.put("/v1/responses/compact")).headers["allow"] == "POST"
     assert msgspec.json.decode(response.content, type=Error).code == "invalid_request"

@@ -49,7 +49,7 @@ async def half_deleted(env: Environment) -> Path:
     await env.terminal.create_block("garden", BlockConfig(description="mine"))
     workspace = filled(env.platform.home.workspace("garden"))
     out = env.platform.home.workspaces / ".deleted" / "garden"
-    out.parent.mkdir()
+    out.parent.mkdir(exist_ok=True)
     workspace.rename(out)
     return workspace
 
@@ -79,46 +79,46 @@ async def test_an_existing_folder_becomes_the_workspace_of_a_new_block(own_env: 
 
 
 @pytest.mark.parametrize("how", AGAIN)
-async def test_an_interrupted_archive_is_finished(own_env: Environment, how: str) -> None:
+async def test_an_interrupted_archive_is_finished(garden_env: Environment, how: str) -> None:
     """The files stay with the archive, whichever command comes next."""
-    workspace = await half_archived(own_env)
+    workspace = await half_archived(garden_env)
     if how == "delete":
         with pytest.raises(RemoteFault, match="blocks archive garden") as refused:
-            await AGAIN[how](own_env.terminal)
+            await AGAIN[how](garden_env.terminal)
         assert refused.value.code == ErrorCode.CONFLICT
-        await own_env.terminal.archive_block("garden")
+        await garden_env.terminal.archive_block("garden")
     else:
-        await AGAIN[how](own_env.terminal)
+        await AGAIN[how](garden_env.terminal)
     if how != "restore":
         assert not workspace.exists()
     if how == "create":
-        await own_env.terminal.delete_block("garden")
+        await garden_env.terminal.delete_block("garden")
     if how != "restore":
-        await own_env.terminal.restore_block("garden")
+        await garden_env.terminal.restore_block("garden")
     assert (workspace / "kept.txt").is_file()
 
 
 @pytest.mark.parametrize("how", ["restore", "delete"])
-async def test_an_interrupted_deletion_can_be_repeated(own_env: Environment, how: str) -> None:
+async def test_an_interrupted_deletion_can_be_repeated(garden_env: Environment, how: str) -> None:
     """The same command finishes it, and a restore takes it back, since memory still has the block."""
-    workspace = await half_deleted(own_env)
-    await AGAIN[how](own_env.terminal)
-    assert not (own_env.platform.home.workspaces / ".deleted" / "garden").exists()
+    workspace = await half_deleted(garden_env)
+    await AGAIN[how](garden_env.terminal)
+    assert not (garden_env.platform.home.workspaces / ".deleted" / "garden").exists()
     if how == "restore":
         assert (workspace / "kept.txt").is_file()
-        assert (await own_env.terminal.block("garden")).config.description == "mine"
+        assert (await garden_env.terminal.block("garden")).config.description == "mine"
         with pytest.raises(RemoteFault):
-            await own_env.terminal.restore_block("garden")
+            await garden_env.terminal.restore_block("garden")
         return
     with pytest.raises(RemoteFault) as gone:
-        await own_env.terminal.block("garden")
+        await garden_env.terminal.block("garden")
     assert gone.value.code == ErrorCode.NOT_FOUND
 
 
-async def test_an_interrupted_deletion_is_finished(own_env: Environment) -> None:
+async def test_an_interrupted_deletion_is_finished(garden_env: Environment) -> None:
     """Memory no longer has the block: delete removes the rest, an older archive can be restored, a new block is
     empty."""
-    env, places = own_env, own_env.platform.home
+    env, places = garden_env, garden_env.platform.home
     await env.terminal.create_block("garden", BlockConfig(description="older"))
     filled(places.workspace("garden"), "older")
     await env.terminal.archive_block("garden")
@@ -136,10 +136,10 @@ async def test_an_interrupted_deletion_is_finished(own_env: Environment) -> None
     assert list((places.workspaces / ".deleted").iterdir()) == [] and not workspace.exists()
 
 
-async def test_a_half_deleted_archive_is_restored_or_deleted(own_env: Environment) -> None:
+async def test_a_half_deleted_archive_is_restored_or_deleted(garden_env: Environment) -> None:
     """Its folder is found where the deletion took it; when memory has forgotten it, the same command removes the rest,
     and no older archive."""
-    env, places = own_env, own_env.platform.home
+    env, places = garden_env, garden_env.platform.home
     for text in ("older", "newer"):
         await env.terminal.create_block("garden", BlockConfig(description=text))
         filled(places.workspace("garden"), text)
@@ -159,10 +159,10 @@ async def test_a_half_deleted_archive_is_restored_or_deleted(own_env: Environmen
     assert (await env.terminal.restore_block("garden")).config.description == "older"
 
 
-async def test_a_restore_reports_conflicting_files(own_env: Environment) -> None:
+async def test_a_restore_reports_conflicting_files(garden_env: Environment) -> None:
     """The conflict is reported before any move, and the restore continues once the files are removed; empty folders
     are no conflict."""
-    env, places = own_env, own_env.platform.home
+    env, places = garden_env, garden_env.platform.home
     await env.terminal.create_block("garden")
     workspace = filled(places.workspace("garden"), "mine")
     await env.terminal.archive_block("garden")
@@ -176,10 +176,10 @@ async def test_a_restore_reports_conflicting_files(own_env: Environment) -> None
     assert (workspace / "kept.txt").read_text() == "mine"
 
 
-async def test_a_half_restored_block_that_was_used_keeps_both_sets_of_files(own_env: Environment) -> None:
+async def test_a_half_restored_block_that_was_used_keeps_both_sets_of_files(garden_env: Environment) -> None:
     """Files were written into the block before the restore continued: the report says where they are, and none is
     deleted."""
-    env, places = own_env, own_env.platform.home
+    env, places = garden_env, garden_env.platform.home
     await env.terminal.create_block("garden")
     workspace = filled(places.workspace("garden"), "mine")
     await env.terminal.archive_block("garden")

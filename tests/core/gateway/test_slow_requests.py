@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 
 import anyio
 import httpx
@@ -28,8 +28,9 @@ class Thinker:
         return [ScriptedModel()]
 
 
-@asynccontextmanager
-async def gateway() -> AsyncIterator[Platform]:
+@pytest.fixture(scope="module")
+async def running(anyio_backend: str) -> AsyncIterator[Platform]:
+    """One platform for all tests of the module, which leave nothing but closed connections."""
     settings = {**TIMES, "runtime.provider_adapter": "scripted"}
     async with platform(plugins=[Thinker()], config=settings) as running:
         yield running
@@ -66,45 +67,40 @@ async def _drip(stream: SocketStream, first: bytes, drip: bytes) -> None:
         return
 
 
-async def test_a_head_that_trickles_in_is_not_waited_for() -> None:
+async def test_a_head_that_trickles_in_is_not_waited_for(running: Platform) -> None:
     """The request gets 408 and its connection is closed, although bytes still arrive."""
-    async with gateway() as running:
-        assert (await dripped(await opened(running), b"GET /healthz HTTP/1.1\r\n", b"X: y\r\n")).startswith(
-            b"HTTP/1.1 408"
-        )
+    assert (await dripped(await opened(running), b"GET /healthz HTTP/1.1\r\n", b"X: y\r\n")).startswith(
+        b"HTTP/1.1 408"
+    )
 
 
-async def test_a_connection_that_sends_nothing_is_closed() -> None:
+async def test_a_connection_that_sends_nothing_is_closed(running: Platform) -> None:
     """Silence is a head that does not come."""
-    async with gateway() as running:
-        assert b" 408 " in await dripped(await opened(running), b"", b"")
+    assert b" 408 " in await dripped(await opened(running), b"", b"")
 
 
-async def test_a_body_that_trickles_in_is_not_waited_for() -> None:
+async def test_a_body_that_trickles_in_is_not_waited_for(running: Platform) -> None:
     """The right credential does not help: 408, and the message is discarded."""
-    async with gateway() as running:
-        head = HEAD + f"Authorization: Bearer {running.token}\r\nContent-Length: 100000\r\n\r\n".encode()
-        said = await dripped(await opened(running), head + b'{"content":"', b"x")
-        assert said.startswith(b"HTTP/1.1 408") and said.count(b"HTTP/1.1") == 1
+    head = HEAD + f"Authorization: Bearer {running.token}\r\nContent-Length: 100000\r\n\r\n".encode()
+    said = await dripped(await opened(running), head + b'{"content":"', b"x")
+    assert said.startswith(b"HTTP/1.1 408") and said.count(b"HTTP/1.1") == 1
 
 
-async def test_a_body_behind_a_refusal_is_not_swallowed_for_ever() -> None:
+async def test_a_body_behind_a_refusal_is_not_swallowed_for_ever(running: Platform) -> None:
     """A client without a credential gets its refusal, and cannot keep the connection open by sending on."""
-    async with gateway() as running:
-        said = await dripped(await opened(running), HEAD + b"Content-Length: 100000\r\n\r\n", b"x")
-        assert said.startswith(b"HTTP/1.1 401") and said.count(b"HTTP/1.1") == 1
+    said = await dripped(await opened(running), HEAD + b"Content-Length: 100000\r\n\r\n", b"x")
+    assert said.startswith(b"HTTP/1.1 401") and said.count(b"HTTP/1.1") == 1
 
 
-async def test_a_chunked_body_without_an_end_is_cut_off() -> None:
+async def test_a_chunked_body_without_an_end_is_cut_off(running: Platform) -> None:
     """A body that says no length is timed like any other."""
-    async with gateway() as running:
-        head = HEAD + f"Authorization: Bearer {running.token}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
-        assert b" 408 " in await dripped(await opened(running), head, b"1\r\n \r\n")
+    head = HEAD + f"Authorization: Bearer {running.token}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    assert b" 408 " in await dripped(await opened(running), head, b"1\r\n \r\n")
 
 
-async def test_slow_requests_do_not_block_others() -> None:
+async def test_slow_requests_do_not_block_others(running: Platform) -> None:
     """A hundred half requests block no other client, and all are closed in the end."""
-    async with gateway() as running, AsyncExitStack() as stack:
+    async with AsyncExitStack() as stack:
         slow = [await stack.enter_async_context(await opened(running)) for _ in range(100)]
         for stream in slow:
             await stream.send(b"GET /healthz HTTP/1.1\r\nX: ")
@@ -117,11 +113,10 @@ async def test_slow_requests_do_not_block_others() -> None:
                         await stream.receive()
 
 
-async def test_an_answer_may_take_longer_than_its_request() -> None:
+async def test_an_answer_may_take_longer_than_its_request(running: Platform) -> None:
     """Only requests are timed: a model may think longer, and a second request on the same connection is served."""
-    async with gateway() as running:
-        headers = {"authorization": f"Bearer {running.token}"}
-        async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
-            for _ in range(2):
-                said = await http.post("/conversations/messages", json={"content": "wait:1 ;; say:done"})
-                assert said.status_code == 200 and "event: done" in said.text
+    headers = {"authorization": f"Bearer {running.token}"}
+    async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
+        for _ in range(2):
+            said = await http.post("/conversations/messages", json={"content": "wait:1 ;; say:done"})
+            assert said.status_code == 200 and "event: done" in said.text
