@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +43,15 @@ class Caller:
     """A client that calls tools. ``files`` is the content of the stand-in for memory; ``progress`` has the messages
     before outcomes, ``refused`` the calls that ended with an error, each of which must be in the audit log.
 
-    ``silence``: after how many seconds without a heartbeat a worker counts as gone.
+    ``block``: the block that calls, unless a call names another. ``silence``: after how many seconds without a
+    heartbeat a worker counts as gone.
     """
 
     def __init__(self, bus: Bus, home: Path) -> None:
         self.silence = 3.0
         self.bus = bus
         self.home = home
+        self.block = "main"
         self.files: dict[str, str] = {}
         self.refused: dict[str, str] = {}
         self.progress: list[ToolProgress] = []
@@ -56,7 +59,7 @@ class Caller:
     @property
     def workspace(self) -> Path:
         """The block's workspace."""
-        return self.home / "workspaces" / "main"
+        return self.home / "workspaces" / self.block
 
     async def call(
         self, name: str, arguments: dict[str, Any] | str | None = None, **more: Any
@@ -64,7 +67,7 @@ class Caller:
         """Call a tool as the monitor does: when its worker goes silent, again under the same key."""
         request = CallTool(
             call=more.pop("key", None) or new_id("call"), name=name, arguments={} if arguments is None else arguments,
-            block=more.pop("block", "main"), conversation=more.pop("conversation", "conv_1"), turn="turn_1",
+            block=more.pop("block", self.block), conversation=more.pop("conversation", "conv_1"), turn="turn_1",
             actor="owner", **more,
         )  # fmt: skip
         with anyio.fail_after(60):
@@ -89,11 +92,11 @@ class Caller:
                 self.progress.append(reply)
         raise BusError("no outcome")
 
-    async def catalogue(self, *, block: str = "main", version: str | None = None) -> ToolCatalogue:
-        """The block's catalogue."""
-        return await self.bus.call(LIST_TOOLS, ListTools(block=block, version=version))
+    async def catalogue(self, *, block: str = "", version: str | None = None) -> ToolCatalogue:
+        """The catalogue of a block, by default the caller's."""
+        return await self.bus.call(LIST_TOOLS, ListTools(block=block or self.block, version=version))
 
-    async def names(self, block: str = "main") -> set[str]:
+    async def names(self, block: str = "") -> set[str]:
         """The names in the block's catalogue."""
         return {spec.name for spec in (await self.catalogue(block=block)).tools or ()}
 
@@ -117,6 +120,14 @@ class Caller:
     async def remember(self, path: str, text: str) -> None:
         """Change memory's files, and publish the change."""
         self.files[path] = text
+        await self._publish_change(path)
+
+    async def remove(self, path: str) -> None:
+        """Remove one of memory's files, and publish the change."""
+        del self.files[path]
+        await self._publish_change(path)
+
+    async def _publish_change(self, path: str) -> None:
         await self.bus.publish(MEMORY_CHANGED, MemoryChanged(paths=(path,), version="1"), part="files")
 
     async def read(self, request: Request[ReadMemory]) -> MemoryFile:
@@ -151,21 +162,51 @@ Processes = Callable[..., AbstractAsyncContextManager[tuple[Caller, ProcessPlatf
 def tools(tmp_path: Path) -> Tools:
     """Makes a tools worker in this process: ``async with tools(plugin, config={...}, memory=True) as caller``."""
 
-    @asynccontextmanager
-    async def running(
-        *plugins: object, config: Mapping[str, Any] | None = None, memory: bool = True
-    ) -> AsyncIterator[Caller]:
-        home = tmp_path / "home"
-        async with AsyncExitStack() as stack:
-            found = await stack.enter_async_context(
-                platform(home, plugins=plugins, config=config, workers=("tools",))
-            )
-            caller = await _caller(stack, found.bus, home, memory)
-            caller.silence = 30.0  # the worker is in this process, so it is never gone
-            yield caller
-            await assert_audited(caller.bus, caller.refused)
+    return partial(tools_worker, tmp_path / "home")
 
-    return running
+
+@asynccontextmanager
+async def tools_worker(
+    home: Path, *plugins: object, config: Mapping[str, Any] | None = None, memory: bool = True
+) -> AsyncIterator[Caller]:
+    """A tools worker in this process, and a caller."""
+    async with AsyncExitStack() as stack:
+        found = await stack.enter_async_context(
+            platform(home, plugins=plugins, config=config, workers=("tools",))
+        )
+        caller = await _caller(stack, found.bus, home, memory)
+        caller.silence = 30.0  # the worker is in this process, so it is never gone
+        yield caller
+        await assert_audited(caller.bus, caller.refused)
+
+
+@asynccontextmanager
+async def in_new_block(caller: Caller) -> AsyncIterator[Caller]:
+    """The caller of a worker that tests share, for one test: in a block of its own, without files and refusals of
+    others."""
+    caller.block = new_id().lower()
+    caller.refused.clear()
+    caller.progress.clear()
+    yield caller
+    for path in [*caller.files]:
+        await caller.remove(path)
+    await assert_audited(caller.bus, caller.refused)
+
+
+@pytest.fixture(scope="module")
+async def shared_caller(
+    anyio_backend: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Caller]:
+    """The caller of one worker without tools of a test, for all tests of a module."""
+    async with tools_worker(tmp_path_factory.mktemp("tools")) as caller:
+        yield caller
+
+
+@pytest.fixture
+async def caller(shared_caller: Caller) -> AsyncIterator[Caller]:
+    """The shared one, in a block of its own."""
+    async with in_new_block(shared_caller) as caller:
+        yield caller
 
 
 @pytest.fixture

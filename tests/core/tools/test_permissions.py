@@ -1,6 +1,7 @@
 """The effects of a block's permissions and the owner's policies on calls, in a tools worker on a real server."""
 
 import json
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import trunkline
 from trunkline.contracts.policies.messages import Policy
 from trunkline.workers.tools.quotas import Quotas
 
+from .conftest import Caller, in_new_block, tools_worker
+
 pytestmark = pytest.mark.anyio
 
 
@@ -24,6 +27,10 @@ class Bench:
     """Tools of every effect, which note that they ran."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, for the next test."""
         self.ran: list[str] = []
 
     @trunkline.hookimpl
@@ -46,20 +53,43 @@ class Bench:
         return act
 
 
-async def test_a_denial_refuses_with_its_reason(tools: Any) -> None:
-    """Nothing runs; the model is told the refused call, the policy, and the permitted calls."""
+@pytest.fixture(scope="module")
+async def shared(
+    anyio_backend: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[Bench, Caller]]:
+    """One worker for the tests without settings of their own."""
     bench = Bench()
-    async with tools(bench) as caller:
-        caller.files["policies/no-letters.json"] = (
-            '{"subject": "type:agent", "resource": "tool:do_send", "action": "send", "effect": "deny"}'
-        )
-        refused = await caller.call("do_send", {"text": "x"})
-        assert refused.status == "error"
-        assert "do_send (send) was refused to the block main: a policy denies it." in refused.output
-        assert "no-letters" in refused.output
-        assert "Nothing was run." in refused.output
-        assert (await caller.call("do_write", {"text": "x"})).status == "ok"
-        assert bench.ran == ["write"]
+    async with tools_worker(tmp_path_factory.mktemp("tools"), bench) as caller:
+        yield bench, caller
+
+
+@pytest.fixture
+def bench(shared: tuple[Bench, Caller]) -> Bench:
+    """The tools of the shared worker, which have done nothing."""
+    shared[0].forget()
+    return shared[0]
+
+
+@pytest.fixture
+async def caller(shared: tuple[Bench, Caller], bench: Bench) -> AsyncIterator[Caller]:
+    """The caller of the shared worker, in a block of its own. The owner's rules end with the test."""
+    async with in_new_block(shared[1]) as caller:
+        yield caller
+
+
+async def test_a_denial_refuses_with_its_reason(caller: Caller, bench: Bench) -> None:
+    """Nothing runs; the model is told the refused call, the policy, and the permitted calls."""
+    await caller.remember(
+        "policies/no-letters.json",
+        '{"subject": "type:agent", "resource": "tool:do_send", "action": "send", "effect": "deny"}',
+    )
+    refused = await caller.call("do_send", {"text": "x"})
+    assert refused.status == "error"
+    assert f"do_send (send) was refused to the block {caller.block}: a policy denies it." in refused.output
+    assert "no-letters" in refused.output
+    assert "Nothing was run." in refused.output
+    assert (await caller.call("do_write", {"text": "x"})).status == "ok"
+    assert bench.ran == ["write"]
 
 
 async def test_programs_are_refused_until_the_block_may_run_them(tools: Any) -> None:
@@ -84,14 +114,14 @@ async def test_programs_are_refused_until_the_block_may_run_them(tools: Any) -> 
     ["", "{", "[]", '{"subject": "*"}', '{"subject": "*", "resource": "*", "action": "*", "effect": "maybe"}',
      '{"subject": "*", "resource": "*", "action": "*", "effect": "deny", "conditions": {"unless": 1}}'],
 )  # fmt: skip
-async def test_a_policy_that_cannot_be_read_refuses_everything(tools: Any, broken: str) -> None:
+async def test_a_policy_that_cannot_be_read_refuses_everything(
+    caller: Caller, bench: Bench, broken: str
+) -> None:
     """The policy might be a denial. The text names the file to repair."""
-    bench = Bench()
-    async with tools(bench) as caller:
-        caller.files["policies/odd.json"] = broken
-        refused = await caller.call("do_read")
-        assert "A policy cannot be read" in refused.output and "policies/odd.json" in refused.output
-        assert not bench.ran
+    await caller.remember("policies/odd.json", broken)
+    refused = await caller.call("do_read")
+    assert "A policy cannot be read" in refused.output and "policies/odd.json" in refused.output
+    assert not bench.ran
 
 
 SLIPS = [
@@ -108,35 +138,32 @@ SLIPS = [
 ]
 
 
-async def test_an_invalid_policy_refuses_everything(tools: Any) -> None:
+async def test_an_invalid_policy_refuses_everything(caller: Caller, bench: Bench) -> None:
     """No call would ever match such a rule, and it might be a denial. The text names file, line and word."""
     right = {"effect": "deny", "subject": "*", "resource": "tool:do_write", "action": "write"}
-    bench = Bench()
-    async with tools(bench) as caller:
-        for field, said in SLIPS:
-            await caller.remember("policies/odd.json", json.dumps({**right, field: said}, indent=1))
-            refused = await caller.call("do_read")
-            line = list(right).index(field) + 2
-            assert f"policies/odd.json, line {line}: {said!r}" in refused.output, (field, said, refused)
-        assert not bench.ran
+    for field, said in SLIPS:
+        await caller.remember("policies/odd.json", json.dumps({**right, field: said}, indent=1))
+        refused = await caller.call("do_read")
+        line = list(right).index(field) + 2
+        assert f"policies/odd.json, line {line}: {said!r}" in refused.output, (field, said, refused)
+    assert not bench.ran
 
 
-async def test_a_star_stands_for_any_part_of_a_resource(tools: Any) -> None:
+async def test_a_star_stands_for_any_part_of_a_resource(caller: Caller) -> None:
     """This includes the word for its kind; and a future tool may be named."""
-    async with tools(Bench(), config={"permissions.approvals": "none"}) as caller:
-        for resource in ("*", "tool:*", "t*", "*do_write", "tool*write", "*:*:do_write"):
-            policy = {"subject": "*", "resource": resource, "action": "write", "effect": "deny"}
-            await caller.remember("policies/no.json", json.dumps(policy))
-            assert (await caller.call("do_write")).status == "error", resource
-            assert (await caller.call("do_read")).status == "ok", resource
-        policy = {
-            "subject": "block:later",
-            "resource": "tool:to_come",
-            "action": "write:make",
-            "effect": "deny",
-        }
+    for resource in ("*", "tool:*", "t*", "*do_write", "tool*write", "*:*:do_write"):
+        policy = {"subject": "*", "resource": resource, "action": "write", "effect": "deny"}
         await caller.remember("policies/no.json", json.dumps(policy))
-        assert (await caller.call("do_write")).status == "ok"
+        assert (await caller.call("do_write")).status == "error", resource
+        assert (await caller.call("do_read")).status == "ok", resource
+    policy = {
+        "subject": "block:later",
+        "resource": "tool:to_come",
+        "action": "write:make",
+        "effect": "deny",
+    }
+    await caller.remember("policies/no.json", json.dumps(policy))
+    assert (await caller.call("do_write")).status == "ok"
 
 
 # A number a day -----------------------------------------------------------------------------------------------
@@ -179,36 +206,33 @@ async def test_a_daily_limit_survives_restarts_and_concurrent_calls(tools: Any) 
         assert bench.ran == ["send"] * 4
 
 
-async def test_several_workers_share_one_count(tools: Any) -> None:
+async def test_several_workers_share_one_count(caller: Caller) -> None:
     """Two connections that take at the same time never take more than there is."""
     policy = msgspec.structs.replace(msgspec.json.decode(few(25), type=Policy), id="shared")
     now = datetime.now(UTC)
-    async with tools() as caller:
-        quotas, taken = (Quotas(caller.bus), Quotas(caller.bus)), []
+    quotas, taken = (Quotas(caller.bus), Quotas(caller.bus)), []
 
-        async def take(quota: Quotas) -> None:
-            for _ in range(20):
-                try:
-                    await quota.take(policy, now)
-                    taken.append(1)
-                except trunkline.ToolError:
-                    pass
+    async def take(quota: Quotas) -> None:
+        for _ in range(20):
+            try:
+                await quota.take(policy, now)
+                taken.append(1)
+            except trunkline.ToolError:
+                pass
 
-        async with anyio.create_task_group() as tasks:
-            for quota in quotas:
-                tasks.start_soon(take, quota)
-        assert len(taken) == 25
-        assert await quotas[0].used([policy], now) == {"shared": 25}
+    async with anyio.create_task_group() as tasks:
+        for quota in quotas:
+            tasks.start_soon(take, quota)
+    assert len(taken) == 25
+    assert await quotas[0].used([policy], now) == {"shared": 25}
 
 
-async def test_a_refused_call_is_not_counted(tools: Any) -> None:
+async def test_a_refused_call_is_not_counted(caller: Caller) -> None:
     """A call refused by a later stage uses nothing up."""
-    bench = Bench()
-    async with tools(bench) as caller:
-        caller.files["policies/few.json"] = few(1)
-        assert (await caller.call("do_send", {"text": {"no": "text"}})).status == "error"
-        assert (await caller.call("do_send", approved="another call")).status == "error"
-        assert (await caller.call("do_send")).status == "ok"
+    await caller.remember("policies/few.json", few(1))
+    assert (await caller.call("do_send", {"text": {"no": "text"}})).status == "error"
+    assert (await caller.call("do_send", approved="another call")).status == "error"
+    assert (await caller.call("do_send")).status == "ok"
 
 
 async def test_a_policy_counts_in_its_hours(tools: Any) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.contracts.tools.messages import EffectFinished, EffectStarted
 from trunkline.runtime import guard_cache
 from trunkline.workers.tools import ledger
-from trunkline_bus import RemoteFault
+from trunkline_bus import RemoteFault, new_id
 from trunkline_bus.streams.retry import request_with_retry
+
+from .conftest import Caller, in_new_block, tools_worker
 
 pytestmark = pytest.mark.anyio
 
@@ -28,6 +31,10 @@ class Workshop:
     """Tools for the tests, with their effects."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, for the next test."""
         self.ran: list[str] = []
         self.present = 0
         self.most = 0
@@ -153,51 +160,71 @@ class Raw(trunkline.Tool):
         return self.value
 
 
+@pytest.fixture(scope="module")
+async def shared(
+    anyio_backend: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[Workshop, Caller]]:
+    """One worker for the tests without settings of their own that leave nothing running."""
+    shop = Workshop()
+    async with tools_worker(tmp_path_factory.mktemp("tools"), shop) as caller:
+        yield shop, caller
+
+
+@pytest.fixture
+def shop(shared: tuple[Workshop, Caller]) -> Workshop:
+    """The tools of the shared worker, which have done nothing."""
+    shop, _ = shared
+    shop.forget()
+    return shop
+
+
+@pytest.fixture
+async def caller(shared: tuple[Workshop, Caller], shop: Workshop) -> AsyncIterator[Caller]:
+    """The caller of the shared worker, in a block of its own."""
+    async with in_new_block(shared[1]) as caller:
+        yield caller
+
+
 # The catalogue ------------------------------------------------------------------------------------------------
 
 
-async def test_the_catalogue_has_a_version_and_is_sent_once(tools: Any) -> None:
+async def test_the_catalogue_has_a_version_and_is_sent_once(caller: Caller) -> None:
     """All tools with their definitions; an asker that has the version gets no tools again."""
-    async with tools(Workshop()) as caller:
-        catalogue = await caller.catalogue()
-        specs = {spec.name: spec for spec in catalogue.tools}
-        assert {"read_file", "write_file", "echo"} <= set(specs)
-        assert specs["read_file"].source == "native:trunkline-files"
-        assert specs["echo"].parameters["properties"]["text"]["type"] == "string"
-        again = await caller.catalogue(version=catalogue.version)
-        assert (again.version, again.tools) == (catalogue.version, None)
+    catalogue = await caller.catalogue()
+    specs = {spec.name: spec for spec in catalogue.tools}
+    assert {"read_file", "write_file", "echo"} <= set(specs)
+    assert specs["read_file"].source == "native:trunkline-files"
+    assert specs["echo"].parameters["properties"]["text"]["type"] == "string"
+    again = await caller.catalogue(version=catalogue.version)
+    assert (again.version, again.tools) == (catalogue.version, None)
 
 
-async def test_a_block_is_limited_to_its_tools_and_a_change_counts_at_once(tools: Any) -> None:
+async def test_a_block_is_limited_to_its_tools_and_a_change_counts_at_once(caller: Caller) -> None:
     """The ``tools`` line of block.toml holds for the list and for calls, and is read again when memory changes."""
-    shop = Workshop()
-    async with tools(shop) as caller:
-        caller.files["blocks/small/block.toml"] = 'tools = ["echo"]'
-        assert await caller.names("small") == {"echo"}
-        assert "note" in await caller.names("main")
-        refused = await caller.call("note", {"text": "x"}, block="small")
-        assert refused.status == "error"
-        assert "the block small may not use it" in refused.output
-        assert (await caller.call("echo", {"text": "x"}, block="small")).output == "x"
-        await caller.remember("blocks/small/block.toml", 'tools = ["echo", "note"]')
+    caller.files["blocks/small/block.toml"] = 'tools = ["echo"]'
+    assert await caller.names("small") == {"echo"}
+    assert "note" in await caller.names("main")
+    refused = await caller.call("note", {"text": "x"}, block="small")
+    assert refused.status == "error"
+    assert "the block small may not use it" in refused.output
+    assert (await caller.call("echo", {"text": "x"}, block="small")).output == "x"
+    await caller.remember("blocks/small/block.toml", 'tools = ["echo", "note"]')
 
-        async def both() -> bool:
-            return bool(await caller.names("small") == {"echo", "note"})
+    async def both() -> bool:
+        return bool(await caller.names("small") == {"echo", "note"})
 
-        await caller.until(both)
-        assert (await caller.call("note", {"text": "x"}, block="small")).status == "ok"
+    await caller.until(both)
+    assert (await caller.call("note", {"text": "x"}, block="small")).status == "ok"
 
 
-async def test_limits_that_cannot_be_read_refuse(tools: Any) -> None:
+async def test_limits_that_cannot_be_read_refuse(caller: Caller, shop: Workshop) -> None:
     """Guards fail closed: an invalid block.toml leaves a block without tools."""
-    shop = Workshop()
-    async with tools(shop) as caller:
-        caller.files["blocks/odd/block.toml"] = "tools = 7"
-        refused = await caller.call("note", {"text": "x"}, block="odd")
-        assert refused.status == "error"
-        assert "block.toml is not valid" in refused.output
-        assert not shop.ran
-        assert await caller.names("odd") == set()
+    caller.files["blocks/odd/block.toml"] = "tools = 7"
+    refused = await caller.call("note", {"text": "x"}, block="odd")
+    assert refused.status == "error"
+    assert "block.toml is not valid" in refused.output
+    assert not shop.ran
+    assert await caller.names("odd") == set()
 
 
 async def test_rules_not_loaded_before_memory_left_permit_nothing(
@@ -212,46 +239,42 @@ async def test_rules_not_loaded_before_memory_left_permit_nothing(
         assert not shop.ran
 
 
-async def test_an_unknown_tool_is_reported_with_similar_names(tools: Any) -> None:
+async def test_an_unknown_tool_is_reported_with_similar_names(caller: Caller) -> None:
     """Unknown is refused, with a did-you-mean."""
-    async with tools(Workshop()) as caller:
-        refused = await caller.call("read_fle", {"path": "x"})
-        assert refused.status == "error"
-        assert "no tool called 'read_fle'. Did you mean read_file" in refused.output
+    refused = await caller.call("read_fle", {"path": "x"})
+    assert refused.status == "error"
+    assert "no tool called 'read_fle'. Did you mean read_file" in refused.output
 
 
 @pytest.mark.parametrize("block", ["", "../main", "Main", "a" * 40])
-async def test_an_invalid_block_name_is_refused(tools: Any, block: str) -> None:
+async def test_an_invalid_block_name_is_refused(caller: Caller, block: str) -> None:
     """A block's name becomes a folder, so nothing else than a name may come."""
-    async with tools(Workshop()) as caller:
-        with pytest.raises(RemoteFault, match="invalid_request"):
-            await caller.call("echo", {"text": "x"}, block=block)
-        with pytest.raises(RemoteFault, match="invalid_request"):
-            await caller.call("echo", {"text": "x"}, key="no key")
+    with pytest.raises(RemoteFault, match="invalid_request"):
+        await caller.call("echo", {"text": "x"}, block=block)
+    with pytest.raises(RemoteFault, match="invalid_request"):
+        await caller.call("echo", {"text": "x"}, key="no key")
 
 
 # Calls --------------------------------------------------------------------------------------------------------
 
 
-async def test_the_file_tools_work_in_the_workspace_of_the_block(tools: Any) -> None:
+async def test_the_file_tools_work_in_the_workspace_of_the_block(caller: Caller) -> None:
     """A written file is there, for this block alone."""
-    async with tools() as caller:
-        assert (await caller.call("write_file", {"path": "a/b.md", "content": "hello"})).status == "ok"
-        assert (caller.workspace / "a" / "b.md").read_text() == "hello"
-        assert unwrap_tool_result((await caller.call("read_file", {"path": "a/b.md"})).output) == "hello"
-        assert (await caller.call("read_file", {"path": "a/b.md"}, block="other")).status == "error"
+    assert (await caller.call("write_file", {"path": "a/b.md", "content": "hello"})).status == "ok"
+    assert (caller.workspace / "a" / "b.md").read_text() == "hello"
+    assert unwrap_tool_result((await caller.call("read_file", {"path": "a/b.md"})).output) == "hello"
+    assert (await caller.call("read_file", {"path": "a/b.md"}, block="other")).status == "error"
 
 
-async def test_arguments_are_repaired_on_the_way(tools: Any) -> None:
+async def test_arguments_are_repaired_on_the_way(caller: Caller) -> None:
     """Text that is JSON, and numbers in text, reach the tool in their types."""
-    async with tools() as caller:
-        await caller.call("write_file", '{"path": "a", "content": "0123456789"}')
-        assert unwrap_tool_result(
-            (await caller.call("read_file", {"path": "a", "limit": "4"})).output
-        ).startswith("0123\n\n[Cut")
-        assert unwrap_tool_result((await caller.call("read_file", {'path="a"': ""})).output) == "0123456789"
-        refused = await caller.call("read_file", {"path": "a", "limit": "lots"})
-        assert '"limit" must be a whole number' in refused.output
+    await caller.call("write_file", '{"path": "a", "content": "0123456789"}')
+    assert unwrap_tool_result(
+        (await caller.call("read_file", {"path": "a", "limit": "4"})).output
+    ).startswith("0123\n\n[Cut")
+    assert unwrap_tool_result((await caller.call("read_file", {'path="a"': ""})).output) == "0123456789"
+    refused = await caller.call("read_file", {"path": "a", "limit": "lots"})
+    assert '"limit" must be a whole number' in refused.output
 
 
 async def test_a_result_arrives_unchanged(tools: Any) -> None:
@@ -263,9 +286,9 @@ async def test_a_result_arrives_unchanged(tools: Any) -> None:
         assert (await caller.call("echo", {"text": text}, key=found.call)).output == text
 
 
-async def test_calls_run_at_the_same_time(tools: Any) -> None:
+async def test_calls_run_at_the_same_time(caller: Caller) -> None:
     """Three calls that wait for each other all return (PA-T14)."""
-    async with tools(Workshop()) as caller, anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
         for _ in range(3):
             tasks.start_soon(caller.call, "meet")
 
@@ -294,10 +317,9 @@ async def test_a_hanging_tool_does_not_hold_the_others(tools: Any) -> None:
         shop.enough_in_thread.set()
 
 
-async def test_heartbeats_are_sent_each_second_with_the_tools_status(tools: Any) -> None:
+async def test_heartbeats_are_sent_each_second_with_the_tools_status(caller: Caller, shop: Workshop) -> None:
     """Their absence means that the worker is gone."""
-    shop = Workshop()
-    async with tools(shop) as caller, anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
         tasks.start_soon(caller.call, "wait")
         await caller.until(lambda: len(caller.progress) > 1)
         assert caller.progress[-1].note == "waiting for the signal?"
@@ -305,36 +327,31 @@ async def test_heartbeats_are_sent_each_second_with_the_tools_status(tools: Any)
 
 
 @pytest.mark.parametrize("tool", ["fail", "fail_in_thread"])
-async def test_a_tool_s_own_text_passes_and_any_other_exception_does_not(tools: Any, tool: str) -> None:
+async def test_a_tool_s_own_text_passes_and_any_other_exception_does_not(caller: Caller, tool: str) -> None:
     """Any exception other than ToolError becomes a fixed sentence with a reference, and the worker continues."""
-    async with tools(Workshop()) as caller:
-        assert "Told" in (await caller.call("fail", {"kind": "group"})).output
-        kinds = ["secret", "exit"] + (
-            ["interrupt", "stop", "cancel", "self"] if tool == "fail" else ["leave"]
+    assert "Told" in (await caller.call("fail", {"kind": "group"})).output
+    kinds = ["secret", "exit"] + (["interrupt", "stop", "cancel", "self"] if tool == "fail" else ["leave"])
+    for kind in kinds:
+        outcome = await caller.call(tool, {"kind": kind})
+        assert outcome.status == "error"
+        assert outcome.output.startswith(
+            f"{tool} failed unexpectedly. The log has the details under incident_"
         )
-        for kind in kinds:
-            outcome = await caller.call(tool, {"kind": kind})
-            assert outcome.status == "error"
-            assert outcome.output.startswith(
-                f"{tool} failed unexpectedly. The log has the details under incident_"
-            )
-            assert "hunter2" not in outcome.output
-        assert (await caller.call("fail", {"kind": "told"})).output == "The moon is down. Try the sun."
-        assert (await caller.call("echo", {"text": "x"})).output == "x"
+        assert "hunter2" not in outcome.output
+    assert (await caller.call("fail", {"kind": "told"})).output == "The moon is down. Try the sun."
+    assert (await caller.call("echo", {"text": "x"})).output == "x"
 
 
-async def test_output_that_is_not_text_is_refused(tools: Any) -> None:
+async def test_output_that_is_not_text_is_refused(caller: Caller) -> None:
     """A number or nothing is an error; a lone surrogate is replaced, for no message can carry it."""
-    async with tools(Workshop()) as caller:
-        assert "returned int instead of text" in (await caller.call("number")).output
-        assert "returned NoneType instead of text" in (await caller.call("nothing")).output
-        assert (await caller.call("surrogate")).output == "a?b"
+    assert "returned int instead of text" in (await caller.call("number")).output
+    assert "returned NoneType instead of text" in (await caller.call("nothing")).output
+    assert (await caller.call("surrogate")).output == "a?b"
 
 
-async def test_a_call_can_be_cancelled_wherever_it_runs(tools: Any) -> None:
+async def test_a_call_can_be_cancelled_wherever_it_runs(caller: Caller, shop: Workshop) -> None:
     """The caller gets a cancelled outcome, the ledger has it, and a repeat does not run the tool again."""
-    shop = Workshop()
-    async with tools(shop) as caller, anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
         found: list[ToolOutcome] = []
 
         async def waiting() -> None:
@@ -355,84 +372,75 @@ async def test_a_call_can_be_cancelled_wherever_it_runs(tools: Any) -> None:
 # The ledger ---------------------------------------------------------------------------------------------------
 
 
-async def test_a_repeat_of_a_finished_call_returns_what_is_recorded(tools: Any) -> None:
+async def test_a_repeat_of_a_finished_call_returns_what_is_recorded(caller: Caller, shop: Workshop) -> None:
     """The effect happens once; the ledger has a start and an end."""
-    shop = Workshop()
-    async with tools(shop) as caller:
-        first = await caller.call("note", {"text": "x"}, key="call_a")
-        again = await caller.call("note", {"text": "x"}, key="call_a")
-        assert (first.status, first.output, first.repeated) == ("ok", "noted x", False)
-        assert (again.status, again.output, again.repeated) == ("ok", "noted x", True)
-        assert shop.ran == ["x"]
-        assert [type(record) for record in await caller.records("call_a")] == [EffectStarted, EffectFinished]
+    first = await caller.call("note", {"text": "x"}, key="call_a")
+    again = await caller.call("note", {"text": "x"}, key="call_a")
+    assert (first.status, first.output, first.repeated) == ("ok", "noted x", False)
+    assert (again.status, again.output, again.repeated) == ("ok", "noted x", True)
+    assert shop.ran == ["x"]
+    assert [type(record) for record in await caller.records("call_a")] == [EffectStarted, EffectFinished]
 
 
-async def test_a_read_has_no_start_in_the_ledger(tools: Any) -> None:
+async def test_a_read_has_no_start_in_the_ledger(caller: Caller) -> None:
     """It may run again after a crash, so only its result is kept."""
-    async with tools(Workshop()) as caller:
-        await caller.call("echo", {"text": "x"}, key="call_r")
+    await caller.call("echo", {"text": "x"}, key="call_r")
 
-        async def recorded() -> bool:
-            return [type(record) for record in await caller.records("call_r")] == [EffectFinished]
+    async def recorded() -> bool:
+        return [type(record) for record in await caller.records("call_r")] == [EffectFinished]
 
-        await caller.until(recorded)
-        assert (await caller.call("echo", {"text": "x"}, key="call_r", again=True)).repeated
+    await caller.until(recorded)
+    assert (await caller.call("echo", {"text": "x"}, key="call_r", again=True)).repeated
 
 
-async def test_a_refused_call_leaves_no_record(tools: Any) -> None:
+async def test_a_refused_call_leaves_no_record(caller: Caller) -> None:
     """A call that did not run may be sent again under the same key, for instance with an approval."""
-    async with tools(Workshop()) as caller:
-        assert (await caller.call("note", {}, key="call_b")).status == "error"
-        assert await caller.records("call_b") == []
-        assert (await caller.call("note", {"text": "x"}, key="call_b")).status == "ok"
+    assert (await caller.call("note", {}, key="call_b")).status == "error"
+    assert await caller.records("call_b") == []
+    assert (await caller.call("note", {"text": "x"}, key="call_b")).status == "ok"
 
 
-async def test_a_repeated_request_joins_the_running_call(tools: Any) -> None:
+async def test_a_repeated_request_joins_the_running_call(caller: Caller, shop: Workshop) -> None:
     """Two askers, one effect, one outcome; under the same key another call is refused, and another conversation."""
-    shop = Workshop()
-    async with tools(shop) as caller:
-        found: list[ToolOutcome] = []
+    found: list[ToolOutcome] = []
 
-        async def one() -> None:
-            found.append(await caller.call("wait", key="call_j"))
+    async def one() -> None:
+        found.append(await caller.call("wait", key="call_j"))
 
-        async with anyio.create_task_group() as tasks:
-            for _ in range(4):
-                tasks.start_soon(one)
-            await caller.until(lambda: bool(shop.ran))
-            with pytest.raises(RemoteFault, match="conflict"):
-                await caller.call("note", {"text": "x"}, key="call_j")
-            with pytest.raises(RemoteFault, match="conflict"):
-                await caller.call("wait", key="call_j", conversation="conv_2")
-            shop.go.set()
-        assert shop.ran == ["wait"]
-        assert {outcome.output for outcome in found} == {"went on"}
+    async with anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(one)
+        await caller.until(lambda: bool(shop.ran))
+        with pytest.raises(RemoteFault, match="conflict"):
+            await caller.call("note", {"text": "x"}, key="call_j")
+        with pytest.raises(RemoteFault, match="conflict"):
+            await caller.call("wait", key="call_j", conversation="conv_2")
+        shop.go.set()
+    assert shop.ran == ["wait"]
+    assert {outcome.output for outcome in found} == {"went on"}
 
 
-async def test_writes_to_one_path_run_one_after_the_other(tools: Any) -> None:
+async def test_writes_to_one_path_run_one_after_the_other(caller: Caller, shop: Workshop) -> None:
     """This holds for any spelling of the path; other paths are not delayed (conflict C41)."""
-    shop = Workshop()
-    async with tools(shop) as caller:
-        async with anyio.create_task_group() as tasks:
-            for path in ("a/b", "a//b", "./a/b", "a/./b"):
-                tasks.start_soon(caller.call, "touch", {"path": path})
-        assert shop.most == 1
-        async with anyio.create_task_group() as tasks:
-            for path in ("a", "b"):
-                tasks.start_soon(caller.call, "touch", {"path": path})
-            with anyio.fail_after(60):
-                await shop.together.wait()
+    async with anyio.create_task_group() as tasks:
+        for path in ("a/b", "a//b", "./a/b", "a/./b"):
+            tasks.start_soon(caller.call, "touch", {"path": path})
+    assert shop.most == 1
+    async with anyio.create_task_group() as tasks:
+        for path in ("a", "b"):
+            tasks.start_soon(caller.call, "touch", {"path": path})
+        with anyio.fail_after(60):
+            await shop.together.wait()
 
 
-async def test_concurrent_edits_of_one_file_lose_nothing(tools: Any) -> None:
+async def test_concurrent_edits_of_one_file_lose_nothing(caller: Caller) -> None:
     """Twenty replacements at once all arrive."""
-    async with tools() as caller:
-        await caller.call("write_file", {"path": "a", "content": "".join(f"<{n}>" for n in range(20))})
-        async with anyio.create_task_group() as tasks:
-            for n in range(20):
-                arguments = {"path": "a", "find": f"<{n}>", "replace": f"[{n}]"}
-                tasks.start_soon(caller.call, "replace_in_file", arguments)
-        assert (caller.workspace / "a").read_text() == "".join(f"[{n}]" for n in range(20))
+    await caller.call("write_file", {"path": "a", "content": "".join(f"<{n}>" for n in range(20))})
+    async with anyio.create_task_group() as tasks:
+        for n in range(20):
+            arguments = {"path": "a", "find": f"<{n}>", "replace": f"[{n}]"}
+            tasks.start_soon(caller.call, "replace_in_file", arguments)
+    assert (caller.workspace / "a").read_text() == "".join(f"[{n}]" for n in range(20))
 
 
 async def test_without_a_ledger_only_reads_run(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -463,23 +471,23 @@ async def test_without_a_ledger_only_reads_run(tools: Any, monkeypatch: pytest.M
         ".env", "auth.json", "x/id_rsa", "x/id_ed25519", ".ssh/config", ".aws/credentials", ".ENV",
     ],
 )  # fmt: skip
-async def test_hostile_paths_are_refused_and_nothing_runs(tools: Any, tmp_path: Path, path: str) -> None:
+async def test_hostile_paths_are_refused_and_nothing_runs(
+    caller: Caller, shop: Workshop, tmp_path: Path, path: str
+) -> None:
     """MB-T6 and MB-T7, by the path stage, before any tool."""
-    shop = Workshop()
-    async with tools(shop) as caller:
-        caller.workspace.mkdir(parents=True)
-        (caller.workspace / "out").symlink_to(tmp_path)
-        for tool, arguments in (
-            ("touch", {"path": path}),
-            ("read_file", {"path": path}),
-            ("write_file", {"path": path, "content": "x"}),
-            ("move_file", {"source": "a", "target": path}),
-        ):
-            key = f"call_{tool}"
-            outcome = await caller.call(tool, arguments, key=key)
-            assert outcome.status == "error"
-            assert await caller.records(key) == []
-        assert shop.most == 0
+    caller.workspace.mkdir(parents=True)
+    (caller.workspace / "out").symlink_to(tmp_path)
+    for tool, arguments in (
+        ("touch", {"path": path}),
+        ("read_file", {"path": path}),
+        ("write_file", {"path": path, "content": "x"}),
+        ("move_file", {"source": "a", "target": path}),
+    ):
+        key = new_id("call")
+        outcome = await caller.call(tool, arguments, key=key)
+        assert outcome.status == "error"
+        assert await caller.records(key) == []
+    assert shop.most == 0
 
 
 PROGRAMS = {"permissions.allow_shell": True, "plugins.disabled": ["sandbox"]}
