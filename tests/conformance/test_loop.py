@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -14,7 +15,7 @@ from trunkline.testing.platform import platform
 from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest, answer
 from trunkline.testing.scripted_provider import ScriptedProvider
 
-from .conftest import OpenPlatform, client_of, talks_to
+from .conftest import ConformancePlatform, OpenPlatform, client_of, talks_to
 
 pytestmark = pytest.mark.anyio
 
@@ -29,6 +30,10 @@ class Tools:
     """Tools that take their time, or say much."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, for the next test."""
         self.running = 0
         self.together = 0
         self.three = anyio.Event()
@@ -68,14 +73,40 @@ class Tools:
         return [nap, hang, count, blob]
 
 
-async def test_PA_T13_seventy_five_iterations(open_platform: OpenPlatform) -> None:
-    """PA-F14: nothing caps the number of model calls of a request."""
+@pytest.fixture(scope="module")
+async def shared(
+    anyio_backend: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[ConformancePlatform, Tools]]:
+    """One platform with the tools above, for the tests without settings of their own that count no conversations."""
     tools = Tools()
-    async with open_platform(plugins=[tools]) as running:
-        reply = await running.client.say(" ;; ".join(["call:count {}"] * 75 + ["say:enough"]))
-        assert reply.text == "enough" and reply.code is None
-        assert reply.results() == [str(number) for number in range(1, 76)]
-        assert len(running.provider.answer_requests) == 76
+    with ScriptedProvider() as provider:
+        async with (
+            platform(tmp_path_factory.mktemp("loop"), plugins=[tools], config=talks_to(provider)) as running,
+            client_of(running.url, running.token) as client,
+        ):
+            yield ConformancePlatform(running, provider, client), tools
+
+
+@pytest.fixture
+def tools(shared: tuple[ConformancePlatform, Tools]) -> Tools:
+    """The tools of the shared platform, which have done nothing."""
+    shared[1].forget()
+    return shared[1]
+
+
+@pytest.fixture
+def running(shared: tuple[ConformancePlatform, Tools], tools: Tools) -> ConformancePlatform:
+    """The shared platform, whose provider has seen nothing."""
+    shared[0].provider.forget()
+    return shared[0]
+
+
+async def test_PA_T13_seventy_five_iterations(running: ConformancePlatform) -> None:
+    """PA-F14: nothing caps the number of model calls of a request."""
+    reply = await running.client.say(" ;; ".join(["call:count {}"] * 75 + ["say:enough"]))
+    assert reply.text == "enough" and reply.code is None
+    assert reply.results() == [str(number) for number in range(1, 76)]
+    assert len(running.provider.answer_requests) == 76
 
 
 class Cap:
@@ -96,7 +127,7 @@ async def test_PA_T13_a_configured_cap_stops_the_loop(open_platform: OpenPlatfor
         assert (await running.client.say("say:on", reply.conversation)).text == "on"
 
 
-async def test_PA_T3_a_missing_file_is_reported_and_the_loop_continues(open_platform: OpenPlatform) -> None:
+async def test_PA_T3_a_missing_file_is_reported_and_the_loop_continues(running: ConformancePlatform) -> None:
     """Reads, edits and deletions that fail, of files and of memory: each is an error result with a reason, the model
     continues after each, and nothing has changed."""
     missing = ("read_file", "delete_file", "memory_read", "memory_delete")
@@ -107,40 +138,37 @@ async def test_PA_T3_a_missing_file_is_reported_and_the_loop_continues(open_plat
     calls = [f'call:{name} {{"path": "nowhere.md"}}' for name in missing]
     calls += [f"call:{name} {json.dumps(arguments)}" for name, arguments in edits.items()]
     kept = '{"path": "kept.md", "content": "kept"}'
-    async with open_platform() as running:
-        await running.client.say(f"call:write_file {kept} ;; call:memory_write {kept}")
-        reply = await running.client.say(" ;; ".join([*calls, "say:still here"]))
-        assert reply.text == "still here" and reply.code is None
-        reported = running.provider.answer_requests[-1].body["messages"]
-        errors = [message["content"] for message in reported if message["role"] == "tool"][-len(calls) :]
-        for name, said in zip([*missing, *edits], errors, strict=True):
-            why = ("nowhere.md",) if name in missing else ("does not contain that text", "is not in")
-            assert any(words in said for words in why), (name, said)
-        ended = [event.data for event in reply.events if event.name == "tool-result"]
-        assert len(ended) == len(calls) and all(not hasattr(one, "output") for one in ended)
-        assert (running.platform.home.workspace("main") / "kept.md").read_text() == "kept"
-        assert (running.home / "memory/blocks/main/kept.md").read_text() == "kept"
+    await running.client.say(f"call:write_file {kept} ;; call:memory_write {kept}")
+    reply = await running.client.say(" ;; ".join([*calls, "say:still here"]))
+    assert reply.text == "still here" and reply.code is None
+    reported = running.provider.answer_requests[-1].body["messages"]
+    errors = [message["content"] for message in reported if message["role"] == "tool"][-len(calls) :]
+    for name, said in zip([*missing, *edits], errors, strict=True):
+        why = ("nowhere.md",) if name in missing else ("does not contain that text", "is not in")
+        assert any(words in said for words in why), (name, said)
+    ended = [event.data for event in reply.events if event.name == "tool-result"]
+    assert len(ended) == len(calls) and all(not hasattr(one, "output") for one in ended)
+    assert (running.platform.home.workspace("main") / "kept.md").read_text() == "kept"
+    assert (running.home / "memory/blocks/main/kept.md").read_text() == "kept"
 
 
-async def test_PA_T14_tools_of_one_answer_run_together(open_platform: OpenPlatform) -> None:
+async def test_PA_T14_tools_of_one_answer_run_together(running: ConformancePlatform, tools: Tools) -> None:
     """PA-F17: three tools that wait for each other run at the same time, and a fourth that hangs times out alone; the
     results return in the order of the calls."""
-    tools = Tools()
     program = 'parallel:nap {"name": "a"} hang {} nap {"name": "b"} nap {"name": "c"} ;; say:all up'
-    async with open_platform(plugins=[tools]) as running:
-        reply = await running.client.say(program)
-        assert tools.together == 3
-        reported = {event.data.id: event for event in reply.events if event.name == "tool-result"}
-        calls = [event.data for event in reply.events if event.name == "tool-call"]
-        results = [getattr(reported[call.id].data, "output", "failed") for call in calls]
-        assert results == ["a woke", "failed", "b woke", "c woke"]
-        assert reply.text == "all up"
-        messages = running.provider.answer_requests[-1].body["messages"][-4:]
-        assert [message["content"][:6] for message in messages if message["role"] == "tool"][0::2] == [
-            "a woke",
-            "b woke",
-        ]
-        assert "0.5" in messages[1]["content"], "the model is told of the time limit"
+    reply = await running.client.say(program)
+    assert tools.together == 3
+    reported = {event.data.id: event for event in reply.events if event.name == "tool-result"}
+    calls = [event.data for event in reply.events if event.name == "tool-call"]
+    results = [getattr(reported[call.id].data, "output", "failed") for call in calls]
+    assert results == ["a woke", "failed", "b woke", "c woke"]
+    assert reply.text == "all up"
+    messages = running.provider.answer_requests[-1].body["messages"][-4:]
+    assert [message["content"][:6] for message in messages if message["role"] == "tool"][0::2] == [
+        "a woke",
+        "b woke",
+    ]
+    assert "0.5" in messages[1]["content"], "the model is told of the time limit"
 
 
 async def test_PA_T15_results_reach_the_model_unchanged(open_platform: OpenPlatform) -> None:
@@ -188,36 +216,32 @@ async def test_PA_T15_a_long_file_can_be_read_to_the_last_byte(home: Path) -> No
         assert "read_result" not in offered[0] and offered[1] == [*offered[0], "read_result"]
 
 
-async def test_many_loops_run_at_once(open_platform: OpenPlatform) -> None:
+async def test_many_loops_run_at_once(running: ConformancePlatform) -> None:
     """PA-F13: conversations are independent; a slow one holds up no other, and each gets its own answer."""
-    async with open_platform(plugins=[Tools()]) as running:
-        replies: dict[int, str] = {}
-        async with anyio.create_task_group() as tasks:
+    replies: dict[int, str] = {}
+    async with anyio.create_task_group() as tasks:
 
-            async def one(number: int) -> None:
-                async with client_of(running.platform.url, running.platform.token) as client:
-                    reply = await client.say(f"slow:5:20 ;; call:count {{}} ;; say:I am {number}")
-                    replies[number] = reply.text
+        async def one(number: int) -> None:
+            async with client_of(running.platform.url, running.platform.token) as client:
+                reply = await client.say(f"slow:5:20 ;; call:count {{}} ;; say:I am {number}")
+                replies[number] = reply.text
 
-            for number in range(20):
-                tasks.start_soon(one, number)
-        assert all(replies[number].endswith(f"I am {number}") for number in range(20))
+        for number in range(20):
+            tasks.start_soon(one, number)
+    assert all(replies[number].endswith(f"I am {number}") for number in range(20))
 
 
-async def test_tools_and_provider_are_boot_configuration(open_platform: OpenPlatform) -> None:
+async def test_tools_and_provider_are_boot_configuration(running: ConformancePlatform) -> None:
     """PA-F15: nothing in a request of the Gateway API chooses a model, a tool or an instruction."""
-    async with open_platform() as running:
-        request = {"model": "openai/other", "tools": [], "provider_adapter": "offline", "system": "be rude"}
-        await running.client.say("say:hi")
-        usual = running.provider.answer_requests[-1].body
-        await running.client.say("say:hi", **request)
-        asked = running.provider.answer_requests[-1].body
-        assert (
-            asked["model"] == "scripted"
-            and asked["tools"] == usual["tools"]
-            and "read_file" in running.offered()
-        )
-        assert "be rude" not in json.dumps(asked)
+    request = {"model": "openai/other", "tools": [], "provider_adapter": "offline", "system": "be rude"}
+    await running.client.say("say:hi")
+    usual = running.provider.answer_requests[-1].body
+    await running.client.say("say:hi", **request)
+    asked = running.provider.answer_requests[-1].body
+    assert (
+        asked["model"] == "scripted" and asked["tools"] == usual["tools"] and "read_file" in running.offered()
+    )
+    assert "be rude" not in json.dumps(asked)
 
 
 def twice(received: ScriptedRequest) -> Reply:

@@ -64,11 +64,20 @@ class Curl:
         return ("-H", "Content-Type: application/json", "--data", f'{{"content": "{content}"}}')
 
 
-@pytest.fixture
-async def curl(tmp_path: Path) -> AsyncIterator[Curl]:
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[tuple[Platform, ScriptedProvider]]:
+    """One platform for all tests of the module: each has conversations of its own."""
     with ScriptedProvider() as provider:
         async with platform(config=provider.settings) as running:
-            yield Curl(running, provider, tmp_path)
+            yield running, provider
+
+
+@pytest.fixture
+def curl(shared: tuple[Platform, ScriptedProvider], tmp_path: Path) -> Curl:
+    """Runs curl in a folder of the test, before a provider that has seen nothing."""
+    running, provider = shared
+    provider.forget()
+    return Curl(running, provider, tmp_path)
 
 
 async def test_a_conversation(curl: Curl) -> None:

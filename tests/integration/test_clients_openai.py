@@ -41,8 +41,9 @@ class Harness:
         return [request.body for request in self.provider.answer_requests]
 
 
-@pytest.fixture
-async def harness() -> AsyncIterator[Harness]:
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[Harness]:
+    """One platform for all tests of the module: each has conversations of its own."""
     with ScriptedProvider() as provider:
         config = provider.settings
         async with (
@@ -50,6 +51,13 @@ async def harness() -> AsyncIterator[Harness]:
             AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=30) as client,
         ):
             yield Harness(running, provider, client)
+
+
+@pytest.fixture
+def harness(shared: Harness) -> Harness:
+    """The shared one, whose provider has seen nothing."""
+    shared.provider.forget()
+    return shared
 
 
 async def test_an_answer_without_streaming(harness: Harness) -> None:

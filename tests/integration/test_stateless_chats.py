@@ -10,6 +10,7 @@ import pytest
 from openai import AsyncOpenAI
 
 import trunkline
+from tests.block_client import client_of_new_block
 from tests.other_users import share
 from tests.support.processes import process_platform
 from trunkline.api.gateway import Identity
@@ -32,17 +33,18 @@ def configured(provider: ScriptedProvider, **more: Any) -> dict[str, Any]:
 
 
 class Chat:
-    """A client's chat: it keeps the messages, and sends them all."""
+    """A client's chat with a block: it keeps the messages, and sends them all."""
 
-    def __init__(self, client: AsyncOpenAI, *messages: Any) -> None:
+    def __init__(self, client: AsyncOpenAI, *messages: Any, block: str = "main") -> None:
         self.client = client
+        self.block = block
         self.messages: list[Any] = list(messages)
         self.conversation = ""
 
     async def say(self, *said: Any, stream: bool = False, **given: Any) -> str:
         self.messages += [{"role": "user", "content": one} if isinstance(one, str) else one for one in said]
         raw = await self.client.chat.completions.with_raw_response.create(
-            model="main", messages=list(self.messages), stream=stream, **given
+            model=self.block, messages=list(self.messages), stream=stream, **given
         )
         self.conversation = raw.headers["x-conversation-id"]
         message = await self._streamed(raw.parse()) if stream else raw.parse().choices[0].message.model_dump()
@@ -54,18 +56,23 @@ class Chat:
         return {"role": "assistant", "content": "".join(parts)}
 
     def copy(self) -> "Chat":
-        return Chat(self.client, *self.messages)
+        return Chat(self.client, *self.messages, block=self.block)
 
 
 class Harness:
-    def __init__(self, running: Platform, provider: ScriptedProvider, client: AsyncOpenAI) -> None:
+    def __init__(
+        self, running: Platform, provider: ScriptedProvider, client: AsyncOpenAI, block: str = "main"
+    ) -> None:
         self.platform, self.provider, self.client = running, provider, client
+        self.block = block
 
     def chat(self, *messages: Any) -> Chat:
-        return Chat(self.client, *messages)
+        return Chat(self.client, *messages, block=self.block)
 
     async def listed(self, **query: Any) -> tuple[ConversationSummary, ...]:
-        return (await self.platform.gateway.conversations(ListConversations(**query))).conversations
+        return (
+            await self.platform.gateway.conversations(ListConversations(block=self.block, **query))
+        ).conversations
 
     async def stored(self, conversation: str) -> list[str]:
         view = await self.platform.gateway.conversation(conversation, include_tools=True)
@@ -107,10 +114,18 @@ async def asked(provider: ScriptedProvider, words: str) -> bool:
     return words in str(provider.requests[-1].body)
 
 
-@pytest.fixture
-async def harness() -> AsyncIterator[Harness]:
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[Harness]:
+    """One platform for the tests that need no plugin."""
     async with desks() as one:
         yield one
+
+
+@pytest.fixture
+async def harness(shared: Harness) -> Harness:
+    """The shared one, with a block that no other test uses."""
+    block = (await client_of_new_block(shared.platform)).block
+    return Harness(shared.platform, shared.provider, shared.client, block)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -134,7 +149,7 @@ async def test_single_requests_are_neither_listed_nor_found(harness: Harness) ->
     [kept] = await harness.listed(one_shot=True)
     assert (kept.id, kept.one_shot) == (chat.conversation, True)
     assert await harness.stored(chat.conversation) == ["say:the heliotrope blooms", "the heliotrope blooms"]
-    memory = block_memory(harness.platform.bus, "main", "test")
+    memory = block_memory(harness.platform.bus, harness.block, "test")
     assert not await found(memory, "heliotrope")
     assert not await found(memory, "eliotrop")  # as the text stands
     await chat.say("say:yes")

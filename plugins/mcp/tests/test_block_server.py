@@ -32,6 +32,10 @@ class Tools:
     """Tools that say who called them, take their time, and want to change something."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, for the next test."""
         self.cancelled = anyio.Event()
         self.written: list[str] = []
 
@@ -72,14 +76,32 @@ class Tools:
 
 
 @asynccontextmanager
-async def served(tools: Tools, **config: Any) -> AsyncIterator[str]:
+async def started_platform(tools: Tools, **config: Any) -> AsyncIterator[Platform]:
     settings = {name.replace("__", "."): value for name, value in config.items()}
-    workers = ("memory", "tools")
-    async with (
-        platform(workers=workers, plugins=[tools], config=settings) as running,
-        at_address(server_of(running)) as url,
-    ):
-        yield url
+    async with platform(workers=("memory", "tools"), plugins=[tools], config=settings) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[tuple[Tools, Platform]]:
+    """One platform for the tests without settings of their own."""
+    tools = Tools()
+    async with started_platform(tools) as running:
+        yield tools, running
+
+
+@pytest.fixture
+def tools(shared: tuple[Tools, Platform]) -> Tools:
+    """The tools of the shared platform, which have done nothing."""
+    shared[0].forget()
+    return shared[0]
+
+
+@pytest.fixture
+async def url(shared: tuple[Tools, Platform], tools: Tools) -> AsyncIterator[str]:
+    """The address of a block server of the shared platform."""
+    async with at_address(server_of(shared[1])) as found:
+        yield found
 
 
 def server_of(running: Platform) -> Server[Any]:
@@ -91,9 +113,9 @@ def text(result: Any) -> str:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_another_agent_uses_tools_and_memory_under_its_own_name(mode):
+async def test_another_agent_uses_tools_and_memory_under_its_own_name(mode, url):
     """Both protocols work: tools with annotations of their effects, results, errors, files of memory."""
-    async with served(Tools()) as url, Client(url, mode=mode) as client:
+    async with Client(url, mode=mode) as client:
         assert client.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[mode]
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert tools["who"].annotations.read_only_hint and not tools["scribble"].annotations.read_only_hint
@@ -108,13 +130,13 @@ async def test_another_agent_uses_tools_and_memory_under_its_own_name(mode):
             await client.call_tool("no_such_tool", {})
 
 
-async def test_files_outside_the_block_are_not_found():
+async def test_files_outside_the_block_are_not_found(url):
     """The answer is the same for a missing file and for one outside of the other agent's block."""
     foreign = (
         "memory://main/../../policies/x.json", "memory://other/notes.md", "file:///etc/passwd", "memory://main/",
         "memory://main/%2e%2e/other/monitor.md", "memory://main/no.md", "memory://main//etc/passwd",
     )  # fmt: skip
-    async with served(Tools()) as url, Client(url) as client:
+    async with Client(url) as client:
         for uri in foreign:
             with pytest.raises(MCPError, match="There is no resource"):
                 await client.read_resource(uri)
@@ -123,17 +145,20 @@ async def test_files_outside_the_block_are_not_found():
 async def test_a_call_that_needs_approval_is_refused_with_a_hint():
     """The other agent cannot approve in a person's place."""
     tools = Tools()
-    async with served(tools, permissions__approvals="some") as url, Client(url) as client:
+    async with (
+        started_platform(tools, permissions__approvals="some") as running,
+        at_address(server_of(running)) as url,
+        Client(url) as client,
+    ):
         result = await client.call_tool("scribble", {"text": "x"})
         assert result.is_error and "trunkline permissions main" in text(result)
         assert tools.written == []
         assert text(await client.call_tool("who", {})) == "agent:claude of main"
 
 
-async def test_a_call_that_asks_a_person_is_stopped_with_unknown_outcome():
+async def test_a_call_that_asks_a_person_is_stopped_with_unknown_outcome(tools, url):
     """The call waits for no person, and does not continue later without the other agent's knowledge."""
-    tools = Tools()
-    async with served(tools) as url, Client(url) as client:
+    async with Client(url) as client:
         result = await client.call_tool("ponder", {})
         assert result.is_error and "running call was stopped" in text(result)
         assert "Nothing was run" not in text(result)
@@ -142,10 +167,9 @@ async def test_a_call_that_asks_a_person_is_stopped_with_unknown_outcome():
         assert tools.written == []
 
 
-async def test_a_call_that_the_other_agent_cancels_is_cancelled_here():
+async def test_a_call_that_the_other_agent_cancels_is_cancelled_here(tools, url):
     """A call without a caller does not continue to run."""
-    tools = Tools()
-    async with served(tools) as url, Client(url, mode="legacy") as client:
+    async with Client(url, mode="legacy") as client:
         with anyio.move_on_after(1.5):
             await client.call_tool("sleep", {})
         with anyio.fail_after(60):

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 import trunkline
+from tests.block_client import BlockClient, client_of_new_block
 from tests.other_users import share
 from trunkline._util.untrusted_text import wrap_tool_result
 from trunkline.api.model import (
@@ -42,7 +43,7 @@ from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_SEARCH, MEMO
 from trunkline.contracts.turns.feed_messages import StatusShown
 from trunkline.contracts.turns.journal_messages import JournalEntry, ModelCallFinished, TurnStarted
 from trunkline.contracts.turns.subjects import FEED, JOURNAL
-from trunkline.testing.platform import BLOCK, Platform, TurnAnswer, platform
+from trunkline.testing.platform import BLOCK, TurnAnswer, platform
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 from trunkline.workers.monitor.journal import RAW_JOURNAL
 from trunkline.workers.monitor.replay import ReplayReport, replay
@@ -66,7 +67,7 @@ TOO_LONG = ModelError(trunkline.ErrorCode.CONTEXT_OVERFLOW, "refused", "too long
 class Model(ScriptedModel):
     """A model that says the size of its context, as a test sets it, and writes summaries."""
 
-    def __init__(self, summary: ReplyItems = SUMMARY) -> None:
+    def __init__(self) -> None:
         super().__init__(self._reply, models=[ModelInfo(id="scripted"), ModelInfo(id="small")])
         self.size = 100
         self.limit: int | None = None
@@ -75,9 +76,20 @@ class Model(ScriptedModel):
         """True if it refuses a request in the middle of the answer."""
         self.counted: int | None = 100
         self.counts: list[ModelRequest] = []
-        self.summary: Callable[[ModelRequest], ReplyItems] = lambda request: summary
+        self.summary: Callable[[ModelRequest], ReplyItems] = lambda request: SUMMARY
+        self.earlier: set[str] = set()
+        """Conversations of earlier tests. Their last compaction may come in the background of the next test."""
+
+    def forget(self) -> None:
+        """Begin anew, for the next test."""
+        self.earlier |= {request.conversation for request in self.requests}
+        self.size, self.limit, self.late, self.counted = 100, None, False, 100
+        self.summary = lambda request: SUMMARY
+        self.counts.clear()
 
     def _reply(self, request: ModelRequest) -> ReplyItems:
+        if request.conversation in self.earlier:
+            return SUMMARY
         if request.purpose == "summary":
             return self.summary(request)
         if self.limit is not None and len(contents(request)) > self.limit:
@@ -91,12 +103,16 @@ class Model(ScriptedModel):
     @property
     def turns(self) -> list[ModelRequest]:
         """The requests of turns."""
-        return [request for request in self.requests if request.purpose == "turn"]
+        return self._of("turn")
 
     @property
     def summaries(self) -> list[ModelRequest]:
         """The requests for summaries."""
-        return [request for request in self.requests if request.purpose == "summary"]
+        return self._of("summary")
+
+    def _of(self, purpose: str) -> list[ModelRequest]:
+        requests = (request for request in self.requests if request.conversation not in self.earlier)
+        return [request for request in requests if request.purpose == purpose]
 
     @trunkline.hookimpl
     def trunkline_models(self) -> Sequence[ModelAdapter]:
@@ -106,7 +122,7 @@ class Model(ScriptedModel):
 @asynccontextmanager
 async def talking(
     model: Model, home: Path | None = None, *plugins: object, **config: Any
-) -> AsyncIterator[Platform]:
+) -> AsyncIterator[BlockClient]:
     settings = {
         "runtime.provider_adapter": model.name,
         "monitor.context_window": WINDOW,
@@ -114,7 +130,29 @@ async def talking(
         **config,
     }
     async with platform(home, plugins=[model, *plugins], config=settings) as running:
-        yield running
+        yield BlockClient(running, BLOCK)
+
+
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[tuple[Model, BlockClient]]:
+    """One platform for the tests without a home, plugins or settings of their own."""
+    model = Model()
+    async with talking(model) as running:
+        yield model, running
+
+
+@pytest.fixture
+def model(shared: tuple[Model, BlockClient]) -> Model:
+    """The model of the shared platform, which begins anew."""
+    model, _ = shared
+    model.forget()
+    return model
+
+
+@pytest.fixture
+async def client(shared: tuple[Model, BlockClient]) -> BlockClient:
+    """A client of the shared platform, with a block of its own."""
+    return await client_of_new_block(shared[1].platform)
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
@@ -124,7 +162,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
             await anyio.sleep(0.02)
 
 
-async def say_all(running: Platform, texts: Sequence[str], conversation: str | None = None) -> TurnAnswer:
+async def say_all(running: BlockClient, texts: Sequence[str], conversation: str | None = None) -> TurnAnswer:
     """Say the texts in one conversation; return the last answer."""
     answer = None
     for text in texts:
@@ -134,12 +172,12 @@ async def say_all(running: Platform, texts: Sequence[str], conversation: str | N
     return answer
 
 
-async def record_of(running: Platform, conversation: str) -> SummaryRecord | None:
-    query = LoadConversation(block=BLOCK, conversation=conversation)
+async def record_of(running: BlockClient, conversation: str) -> SummaryRecord | None:
+    query = LoadConversation(block=running.block, conversation=conversation)
     return (await running.bus.call(LOAD_MESSAGES, query)).summary_record
 
 
-async def compacted(running: Platform, conversation: str, previous: str = "") -> SummaryRecord:
+async def compacted(running: BlockClient, conversation: str, previous: str = "") -> SummaryRecord:
     """Wait for the record that follows ``previous``."""
     found: list[SummaryRecord] = []
 
@@ -152,7 +190,7 @@ async def compacted(running: Platform, conversation: str, previous: str = "") ->
     return found[-1]
 
 
-async def compacted_talk(model: "Model", running: Platform, *texts: str) -> tuple[str, SummaryRecord]:
+async def compacted_talk(model: "Model", running: BlockClient, *texts: str) -> tuple[str, SummaryRecord]:
     """Say the texts, with answers that make the conversation long. Return it with the record of its first
     compaction."""
     model.size = 9_000
@@ -167,13 +205,13 @@ def statuses(answer: TurnAnswer) -> list[StatusShown]:
     return [status for status in found if status.name == "compaction"]
 
 
-async def journal(running: Platform, answer: TurnAnswer) -> list[JournalEntry]:
+async def journal(running: BlockClient, answer: TurnAnswer) -> list[JournalEntry]:
     """The entries of a turn."""
     keys = {"conversation": answer.accepted.conversation, "turn": answer.accepted.turn}
     return [entry async for one in running.bus.history(JOURNAL, **keys) for entry in one.data.entries]
 
 
-async def replay_of(running: Platform, answer: TurnAnswer) -> ReplayReport:
+async def replay_of(running: BlockClient, answer: TurnAnswer) -> ReplayReport:
     """Replay a turn from its journal and its feed."""
     keys = {"conversation": answer.accepted.conversation, "turn": answer.accepted.turn}
     raw = [stored.data async for stored in running.bus.history(RAW_JOURNAL, **keys)]
@@ -185,145 +223,131 @@ def contents(request: ModelRequest) -> list[str]:
     return [message.content for message in request.messages if message.role != "system"]
 
 
-async def test_a_conversation_near_the_window_is_summarised() -> None:
+async def test_a_conversation_near_the_window_is_summarised(model: Model, client: BlockClient) -> None:
     """At 80 % of the model's window, by the tokens of the last call, and not below. The next request has the summary as
     data in place of the first messages, and the conversation stays stored as it is (MB-F11, MB-T13, MN-F27)."""
-    model = Model()
-    async with talking(model) as running:
-        answer = await say_all(running, ["The code is 4711.", "Fine.", "And then?"])
-        conversation = answer.accepted.conversation
-        assert model.summaries == []
-        model.size = int(0.8 * WINDOW)
-        await say_all(running, ["Go on."], conversation)
-        record = await compacted(running, conversation)
-        assert (record.count, record.text, record.model) == (6, SUMMARY, "scripted/scripted")
-        model.size = 100
-        await say_all(running, ["What is the code?"], conversation)
-        summary, *rest = contents(model.turns[-1])
-        assert rest[:2] == ["Go on.", ANSWER] and rest[-1] == "What is the code?"
-        assert 'note="data, not instructions"' in summary and SUMMARY in summary
-        stored = await running.gateway.conversation(conversation)
-        assert [m.content for m in stored.messages][:3] == ["The code is 4711.", ANSWER, "Fine."]
-        assert len(model.summaries) == 1
+    answer = await say_all(client, ["The code is 4711.", "Fine.", "And then?"])
+    conversation = answer.accepted.conversation
+    assert model.summaries == []
+    model.size = int(0.8 * WINDOW)
+    await say_all(client, ["Go on."], conversation)
+    record = await compacted(client, conversation)
+    assert (record.count, record.text, record.model) == (6, SUMMARY, "scripted/scripted")
+    model.size = 100
+    await say_all(client, ["What is the code?"], conversation)
+    summary, *rest = contents(model.turns[-1])
+    assert rest[:2] == ["Go on.", ANSWER] and rest[-1] == "What is the code?"
+    assert 'note="data, not instructions"' in summary and SUMMARY in summary
+    stored = await client.gateway.conversation(conversation)
+    assert [m.content for m in stored.messages][:3] == ["The code is 4711.", ANSWER, "Fine."]
+    assert len(model.summaries) == 1
 
 
-async def test_the_context_files_stay_after_a_compaction() -> None:
+async def test_the_context_files_stay_after_a_compaction(model: Model, client: BlockClient) -> None:
     """Identity, skills, memory and tools are rendered anew for each turn and are never summarised (MN-T9)."""
-    model = Model()
-    async with talking(model) as running:
-        conversation, _ = await compacted_talk(model, running, "One.", "Two.", "Three.")
-        before = model.turns[-1]
-        await say_all(running, ["Four."], conversation)
-        after = model.turns[-1]
-        system = [[m.content for m in one.messages if m.role == "system"] for one in (before, after)]
-        assert system[0] == system[1] and "AGENT.md" in system[0][0]
-        assert before.tools == after.tools
+    conversation, _ = await compacted_talk(model, client, "One.", "Two.", "Three.")
+    before = model.turns[-1]
+    await say_all(client, ["Four."], conversation)
+    after = model.turns[-1]
+    system = [[m.content for m in one.messages if m.role == "system"] for one in (before, after)]
+    assert system[0] == system[1] and "AGENT.md" in system[0][0]
+    assert before.tools == after.tools
 
 
-async def test_the_summary_stays_the_same_between_turns() -> None:
+async def test_the_summary_stays_the_same_between_turns(model: Model, client: BlockClient) -> None:
     """A summary changes the beginning of the request once; after that each request begins as the one before it."""
-    model = Model()
-    async with talking(model) as running:
-        conversation, _ = await compacted_talk(model, running, "One.", "Two.", "Three.")
-        model.size = 100
-        await say_all(running, ["Four.", "Five.", "Six."], conversation)
-        for before, now in zip(model.turns[-3:-1], model.turns[-2:], strict=True):
-            assert contents(now)[: len(contents(before)) - 1] == contents(before)[:-1]
+    conversation, _ = await compacted_talk(model, client, "One.", "Two.", "Three.")
+    model.size = 100
+    await say_all(client, ["Four.", "Five.", "Six."], conversation)
+    for before, now in zip(model.turns[-3:-1], model.turns[-2:], strict=True):
+        assert contents(now)[: len(contents(before)) - 1] == contents(before)[:-1]
 
 
-async def test_the_journal_names_the_summary_that_a_turn_used() -> None:
+async def test_the_journal_names_the_summary_that_a_turn_used(model: Model, client: BlockClient) -> None:
     """With its text, so that a monitor that takes the turn over sends the same request."""
-    model = Model()
-    async with talking(model) as running:
-        conversation, record = await compacted_talk(model, running, "One.", "Two.", "Three.")
-        last = await say_all(running, ["Four."], conversation)
-        started = next(one for one in await journal(running, last) if isinstance(one, TurnStarted))
-        assert started.summary_record == record
+    conversation, record = await compacted_talk(model, client, "One.", "Two.", "Three.")
+    last = await say_all(client, ["Four."], conversation)
+    started = next(one for one in await journal(client, last) if isinstance(one, TurnStarted))
+    assert started.summary_record == record
 
 
-async def test_a_summary_is_made_of_the_results_as_the_model_knew_them() -> None:
+async def test_a_summary_is_made_of_the_results_as_the_model_knew_them(
+    model: Model, client: BlockClient
+) -> None:
     """Old results of tools are as short as in a turn's request, because whole ones would cost more than they tell."""
-    model = Model()
     result = wrap_tool_result("read_file", "a line of the file\n" * 400)
-    async with talking(model) as running:
-        answer = await say_all(running, ["One."])
-        conversation = answer.accepted.conversation
-        for number in range(5):
-            call = ToolCall(id=f"c{number}", name="read_file")
-            turn = (
-                Message(id=f"u{number}", turn=f"t{number}", role="user", content="Read."),
-                Message(id=f"a{number}", turn=f"t{number}", role="assistant", content="", tool_calls=(call,)),
-                Message(
-                    id=f"r{number}", turn=f"t{number}", role="tool", content=result, tool_call_id=call.id
-                ),
-            )
-            append = AppendConversation(block=BLOCK, conversation=conversation, messages=turn, actor="test")
-            await running.bus.call(STORE_MESSAGES, append)
-        model.size = 9_000
-        await say_all(running, ["Go on."], conversation)
-        await compacted(running, conversation)
-        asked = "".join(request.messages[-1].content for request in model.summaries)
-        assert asked.count("An old result, shortened") >= 3
-        assert asked.count("a line of the file") < 2 * 400
+    answer = await say_all(client, ["One."])
+    conversation = answer.accepted.conversation
+    for number in range(5):
+        call = ToolCall(id=f"c{number}", name="read_file")
+        turn = (
+            Message(id=f"u{number}", turn=f"t{number}", role="user", content="Read."),
+            Message(id=f"a{number}", turn=f"t{number}", role="assistant", content="", tool_calls=(call,)),
+            Message(id=f"r{number}", turn=f"t{number}", role="tool", content=result, tool_call_id=call.id),
+        )
+        append = AppendConversation(
+            block=client.block, conversation=conversation, messages=turn, actor="test"
+        )
+        await client.bus.call(STORE_MESSAGES, append)
+    model.size = 9_000
+    await say_all(client, ["Go on."], conversation)
+    await compacted(client, conversation)
+    asked = "".join(request.messages[-1].content for request in model.summaries)
+    assert asked.count("An old result, shortened") >= 3
+    assert asked.count("a line of the file") < 2 * 400
 
 
-async def test_the_context_view_shows_the_summary() -> None:
+async def test_the_context_view_shows_the_summary(model: Model, client: BlockClient) -> None:
     """As a part of its own, in place of the messages that it covers."""
-    model = Model()
-    async with talking(model) as running:
-        conversation, _ = await compacted_talk(model, running, "One.", "Two.", "Three.")
-        await say_all(running, ["Four."], conversation)
-        view = await running.gateway.context(conversation, texts=True)
-        own = ("summary", "history", "recall", "message")
-        assert [part.text for part in view.parts if part.kind in own] == contents(model.turns[-1])
-        assert [part.kind for part in view.parts].count("summary") == 1
+    conversation, _ = await compacted_talk(model, client, "One.", "Two.", "Three.")
+    await say_all(client, ["Four."], conversation)
+    view = await client.gateway.context(conversation, texts=True)
+    own = ("summary", "history", "recall", "message")
+    assert [part.text for part in view.parts if part.kind in own] == contents(model.turns[-1])
+    assert [part.kind for part in view.parts].count("summary") == 1
 
 
-async def test_the_next_summary_continues_the_one_before_it() -> None:
+async def test_the_next_summary_continues_the_one_before_it(model: Model, client: BlockClient) -> None:
     """Nothing that was said before the previous compaction is forgotten: its summary is input of the next one
     (MB-T13b)."""
-    model = Model()
-    async with talking(model) as running:
-        conversation, first = await compacted_talk(model, running, "The code is 4711.", "Two.")
-        await say_all(running, ["Three."], conversation)
-        second = await compacted(running, conversation, first.id)
-        assert second.count > first.count
-        prompt = model.summaries[-1].messages[0].content
-        assert SUMMARY in prompt and "The code is 4711.\n" not in prompt
+    conversation, first = await compacted_talk(model, client, "The code is 4711.", "Two.")
+    await say_all(client, ["Three."], conversation)
+    second = await compacted(client, conversation, first.id)
+    assert second.count > first.count
+    prompt = model.summaries[-1].messages[0].content
+    assert SUMMARY in prompt and "The code is 4711.\n" not in prompt
 
 
-async def test_the_cost_of_a_summary_is_recorded_as_such() -> None:
+async def test_the_cost_of_a_summary_is_recorded_as_such(model: Model, client: BlockClient) -> None:
     """The ledger has the request under the purpose ``summary``."""
-    model = Model([Text(SUMMARY), Finish(usage=Usage(input_tokens=70, output_tokens=7), model="scripted")])
-    async with talking(model) as running:
-        conversation, _ = await compacted_talk(model, running, "One.", "Two.")
+    done = Finish(usage=Usage(input_tokens=70, output_tokens=7), model="scripted")
+    model.summary = lambda request: [Text(SUMMARY), done]
+    conversation, _ = await compacted_talk(model, client, "One.", "Two.")
 
-        async def entries() -> list[Any]:
-            found = [stored.data async for stored in running.bus.history(COST, after=0)]
-            return [entry for entry in found if entry.purpose == "summary"]
+    async def entries() -> list[Any]:
+        found = [stored.data async for stored in client.bus.history(COST, after=0)]
+        return [one for one in found if one.purpose == "summary" and one.conversation == conversation]
 
-        async def is_recorded() -> bool:
-            return bool(await entries())
+    async def is_recorded() -> bool:
+        return bool(await entries())
 
-        await until(is_recorded)
-        [entry] = await entries()
-        assert entry.usage.input_tokens == 70 and entry.conversation == conversation
+    await until(is_recorded)
+    [entry] = await entries()
+    assert entry.usage.input_tokens == 70 and entry.conversation == conversation
 
 
-async def test_a_failed_summary_leaves_the_conversation_as_it_is() -> None:
+async def test_a_failed_summary_leaves_the_conversation_as_it_is(model: Model, client: BlockClient) -> None:
     """The next turn has all messages, and the conversation is due again after it."""
-    model = Model()
     model.summary = lambda request: [ModelError(trunkline.ErrorCode.PROVIDER_ERROR, "refused", "no")]
-    async with talking(model) as running:
-        model.size = 9_000
-        answer = await say_all(running, ["One.", "Two."])
-        conversation = answer.accepted.conversation
-        await until(lambda: _is_true(len(model.summaries) > 0))
-        await say_all(running, ["Three."], conversation)
-        assert contents(model.turns[-1])[0] == "One."
-        model.summary = lambda request: SUMMARY
-        await say_all(running, ["Four."], conversation)
-        await compacted(running, conversation)
+    model.size = 9_000
+    answer = await say_all(client, ["One.", "Two."])
+    conversation = answer.accepted.conversation
+    await until(lambda: _is_true(len(model.summaries) > 0))
+    await say_all(client, ["Three."], conversation)
+    assert contents(model.turns[-1])[0] == "One."
+    model.summary = lambda request: SUMMARY
+    await say_all(client, ["Four."], conversation)
+    await compacted(client, conversation)
 
 
 async def test_without_the_plugin_all_messages_are_sent(tmp_path: Path) -> None:
@@ -338,48 +362,47 @@ async def test_without_the_plugin_all_messages_are_sent(tmp_path: Path) -> None:
         assert contents(again.turns[-1])[0] == "One."
 
 
-async def test_of_two_records_that_follow_the_same_one_the_first_is_stored() -> None:
+async def test_of_two_records_that_follow_the_same_one_the_first_is_stored(
+    model: Model, client: BlockClient
+) -> None:
     """Two monitors that summarise at the same time, and a request that is repeated, make one record."""
-    model = Model()
-    async with talking(model) as running:
-        answer = await say_all(running, ["One.", "Two."])
-        conversation = answer.accepted.conversation
-        query = LoadConversation(block=BLOCK, conversation=conversation)
-        messages: tuple[Message, ...] = (await running.bus.call(LOAD_MESSAGES, query)).messages
-        for id in ("sum_a", "sum_b", "sum_a"):
-            record = SummaryRecord(
-                id=id, text=id, through=messages[1].id, count=2, model="m", created_at=messages[1].created_at,
-                turn="turn",
-            )  # fmt: skip
-            append = AppendConversation(
-                block=BLOCK, conversation=conversation, messages=(), actor="test", summary_record=record
-            )
-            await running.bus.call(STORE_MESSAGES, append)
-        stored = await record_of(running, conversation)
-        assert stored is not None and stored.id == "sum_a"
+    answer = await say_all(client, ["One.", "Two."])
+    conversation = answer.accepted.conversation
+    query = LoadConversation(block=client.block, conversation=conversation)
+    messages: tuple[Message, ...] = (await client.bus.call(LOAD_MESSAGES, query)).messages
+    for id in ("sum_a", "sum_b", "sum_a"):
+        record = SummaryRecord(
+            id=id, text=id, through=messages[1].id, count=2, model="m", created_at=messages[1].created_at,
+            turn="turn",
+        )  # fmt: skip
+        append = AppendConversation(
+            block=client.block, conversation=conversation, messages=(), actor="test", summary_record=record
+        )
+        await client.bus.call(STORE_MESSAGES, append)
+    stored = await record_of(client, conversation)
+    assert stored is not None and stored.id == "sum_a"
 
 
 async def _is_true(value: bool) -> bool:
     return value
 
 
-async def test_the_first_turn_after_a_compaction_tells_people_of_it() -> None:
+async def test_the_first_turn_after_a_compaction_tells_people_of_it(
+    model: Model, client: BlockClient
+) -> None:
     """Every channel shows the status, once."""
-    model = Model()
-    async with talking(model) as running:
-        answer = await say_all(running, ["One.", "Two."])
-        conversation, model.size = answer.accepted.conversation, 9_000
-        await say_all(running, ["Three."], conversation)
-        await compacted(running, conversation)
-        model.size = 100
-        first = await say_all(running, ["Four."], conversation)
-        second = await say_all(running, ["Five."], conversation)
-        [status] = statuses(first)
-        assert (
-            status.text.startswith("The first 4 messages are now summarised")
-            and "/compact undo" in status.text
-        )
-        assert statuses(second) == []
+    answer = await say_all(client, ["One.", "Two."])
+    conversation, model.size = answer.accepted.conversation, 9_000
+    await say_all(client, ["Three."], conversation)
+    await compacted(client, conversation)
+    model.size = 100
+    first = await say_all(client, ["Four."], conversation)
+    second = await say_all(client, ["Five."], conversation)
+    [status] = statuses(first)
+    assert (
+        status.text.startswith("The first 4 messages are now summarised") and "/compact undo" in status.text
+    )
+    assert statuses(second) == []
 
 
 # The command -------------------------------------------------------------------------------------------------
@@ -429,17 +452,15 @@ async def test_a_compaction_is_undone_also_after_a_restart(tmp_path: Path) -> No
         assert said.text == "There is nothing to undo: no message of this conversation is summarised."
 
 
-async def test_the_command_says_why_nothing_was_compacted() -> None:
+async def test_the_command_says_why_nothing_was_compacted(model: Model, client: BlockClient) -> None:
     """Nothing is old enough; or the model failed, and the conversation is as it was."""
-    model = Model()
-    async with talking(model) as running:
-        said = await say_all(running, ["/compact"])
-        assert said.text.startswith("There is nothing to summarise")
-        model.summary = lambda request: [ModelError(trunkline.ErrorCode.PROVIDER_ERROR, "refused", "no")]
-        conversation = said.accepted.conversation
-        said = await say_all(running, ["One.", "Two.", "/compact"], conversation)
-        assert said.text.startswith("The conversation was not compacted: ")
-        assert said.ended.reason == "stop" and await record_of(running, conversation) is None
+    said = await say_all(client, ["/compact"])
+    assert said.text.startswith("There is nothing to summarise")
+    model.summary = lambda request: [ModelError(trunkline.ErrorCode.PROVIDER_ERROR, "refused", "no")]
+    conversation = said.accepted.conversation
+    said = await say_all(client, ["One.", "Two.", "/compact"], conversation)
+    assert said.text.startswith("The conversation was not compacted: ")
+    assert said.ended.reason == "stop" and await record_of(client, conversation) is None
 
 
 async def test_an_adapter_that_only_repeats_memory_writes_no_summary() -> None:
@@ -450,10 +471,10 @@ async def test_an_adapter_that_only_repeats_memory_writes_no_summary() -> None:
         assert await record_of(running, said.accepted.conversation) is None
 
 
-async def test_half_a_summary_is_no_summary() -> None:
+async def test_half_a_summary_is_no_summary(model: Model, client: BlockClient) -> None:
     """A summary that breaks off is asked for again with more room. If it breaks off again, or the vendor filters it,
     the conversation stays as it is: what the summary left out would be lost."""
-    model, rooms = Model(), list[int]()
+    rooms = list[int]()
 
     def cut(request: ModelRequest) -> ReplyItems:
         rooms.append(request.max_tokens or 0)
@@ -461,18 +482,17 @@ async def test_half_a_summary_is_no_summary() -> None:
         return [Text(SUMMARY), Finish(reason=reason, model="scripted")]
 
     model.summary, reached = cut, 2
-    async with talking(model) as running:
-        said = await say_all(running, ["One.", "Two.", "Three.", "/compact"])
-        assert said.text.startswith("The first 4 messages are summarised") and rooms[1] > rooms[0]
-        record = await record_of(running, said.accepted.conversation)
-        reached = 0
-        said = await say_all(running, ["Four.", "/compact"], said.accepted.conversation)
-        assert "The summary breaks off" in said.text
-        filtered = [Text(SUMMARY), Finish(reason="content_filter", model="scripted")]
-        model.summary = lambda request: filtered
-        said = await say_all(running, ["/compact"], said.accepted.conversation)
-        assert "The summary breaks off" in said.text
-        assert await record_of(running, said.accepted.conversation) == record
+    said = await say_all(client, ["One.", "Two.", "Three.", "/compact"])
+    assert said.text.startswith("The first 4 messages are summarised") and rooms[1] > rooms[0]
+    record = await record_of(client, said.accepted.conversation)
+    reached = 0
+    said = await say_all(client, ["Four.", "/compact"], said.accepted.conversation)
+    assert "The summary breaks off" in said.text
+    filtered = [Text(SUMMARY), Finish(reason="content_filter", model="scripted")]
+    model.summary = lambda request: filtered
+    said = await say_all(client, ["/compact"], said.accepted.conversation)
+    assert "The summary breaks off" in said.text
+    assert await record_of(client, said.accepted.conversation) == record
 
 
 async def test_the_command_names_the_plugin_that_is_not_loaded() -> None:
@@ -484,77 +504,69 @@ async def test_the_command_names_the_plugin_that_is_not_loaded() -> None:
         assert "the plugin `compaction` is not loaded" in said.text and "[plugins] disabled" in said.text
 
 
-async def test_a_conversation_is_compacted_over_http() -> None:
+async def test_a_conversation_is_compacted_over_http(model: Model, client: BlockClient) -> None:
     """POST is the command and DELETE its undo; both answer with the turn (202). A repeat is the same turn."""
-    model = Model()
-    async with talking(model) as running:
-        answer = await say_all(running, ["One.", "Two.", "Three."])
-        path = f"/api/conversations/{answer.accepted.conversation}/compact"
-        headers = {"Authorization": f"Bearer {running.token}", "Idempotency-Key": "once"}
-        async with httpx2.AsyncClient(base_url=running.url, headers=headers) as http:
-            replies = [await http.post(path, json={"focus": "the names"}) for _ in range(2)]
-            assert [reply.status_code for reply in replies] == [202, 202]
-            assert replies[0].json() == replies[1].json()
-            accepted = msgspec.structs.replace(answer.accepted, turn=replies[0].json()["turn"])
-            assert (await running.answer(accepted)).text.startswith("The first 4 messages are summarised")
-            reply = await http.request("DELETE", path, headers={"Idempotency-Key": "undo"})
-            accepted = msgspec.structs.replace(answer.accepted, turn=reply.json()["turn"])
-            assert "is withdrawn" in (await running.answer(accepted)).text
-            wrong = await http.post(path, json={"focus": "undo"})
-            assert (wrong.status_code, wrong.json()["metadata"]["field"]) == (400, "/focus")
-            missing = await http.post(
-                "/api/conversations/conv_none/compact", headers={"Idempotency-Key": "n"}
-            )
-            assert missing.status_code == 404
+    answer = await say_all(client, ["One.", "Two.", "Three."])
+    path = f"/api/conversations/{answer.accepted.conversation}/compact"
+    headers = {"Authorization": f"Bearer {client.platform.token}", "Idempotency-Key": "once"}
+    async with httpx2.AsyncClient(base_url=client.platform.url, headers=headers) as http:
+        replies = [await http.post(path, json={"focus": "the names"}) for _ in range(2)]
+        assert [reply.status_code for reply in replies] == [202, 202]
+        assert replies[0].json() == replies[1].json()
+        accepted = msgspec.structs.replace(answer.accepted, turn=replies[0].json()["turn"])
+        assert (await client.answer(accepted)).text.startswith("The first 4 messages are summarised")
+        reply = await http.request("DELETE", path, headers={"Idempotency-Key": "undo"})
+        accepted = msgspec.structs.replace(answer.accepted, turn=reply.json()["turn"])
+        assert "is withdrawn" in (await client.answer(accepted)).text
+        wrong = await http.post(path, json={"focus": "undo"})
+        assert (wrong.status_code, wrong.json()["metadata"]["field"]) == (400, "/focus")
+        missing = await http.post("/api/conversations/conv_none/compact", headers={"Idempotency-Key": "n"})
+        assert missing.status_code == 404
 
 
 # Requests that are too long ----------------------------------------------------------------------------------
 
 
-async def test_a_request_that_is_too_long_is_sent_again_after_a_compaction() -> None:
+async def test_a_request_that_is_too_long_is_sent_again_after_a_compaction(
+    model: Model, client: BlockClient
+) -> None:
     """The model refuses it before its first event; the conversation is compacted once, and the answer arrives. The
     journal has the record that the answer was written with, and the turn can be replayed."""
-    model = Model()
-    async with talking(model) as running:
-        answer = await say_all(running, ["One.", "Two.", "Three."])
-        conversation = answer.accepted.conversation
-        model.limit = 4
-        said = await say_all(running, ["Four."], conversation)
-        assert (said.text, said.ended.reason) == (ANSWER, "stop")
-        assert [status.text for status in statuses(said)] == ["Summarising 4 older messages …"]
-        assert SUMMARY in contents(model.turns[-1])[0] and len(model.turns) == 5
-        record = await record_of(running, conversation)
-        finished = [one for one in await journal(running, said) if isinstance(one, ModelCallFinished)]
-        assert [one.summary_record for one in finished] == [record]
-        report = await replay_of(running, said)
-        assert report.same, report.records
+    answer = await say_all(client, ["One.", "Two.", "Three."])
+    conversation = answer.accepted.conversation
+    model.limit = 4
+    said = await say_all(client, ["Four."], conversation)
+    assert (said.text, said.ended.reason) == (ANSWER, "stop")
+    assert [status.text for status in statuses(said)] == ["Summarising 4 older messages …"]
+    assert SUMMARY in contents(model.turns[-1])[0] and len(model.turns) == 5
+    record = await record_of(client, conversation)
+    finished = [one for one in await journal(client, said) if isinstance(one, ModelCallFinished)]
+    assert [one.summary_record for one in finished] == [record]
+    report = await replay_of(client, said)
+    assert report.same, report.records
 
 
-async def test_a_second_overflow_is_reported() -> None:
+async def test_a_second_overflow_is_reported(model: Model, client: BlockClient) -> None:
     """After one compaction the error goes to the person; also when nothing is old enough to summarise."""
-    model = Model()
-    async with talking(model) as running:
-        model.limit = 0
-        first = await say_all(running, ["One."])
-        assert first.ended.code is trunkline.ErrorCode.CONTEXT_OVERFLOW and model.summaries == []
-        model.limit = None
-        conversation = first.accepted.conversation
-        await say_all(running, ["Two.", "Three."], conversation)
-        model.limit, asked = 0, len(model.turns)
-        said = await say_all(running, ["Four."], conversation)
-        assert said.ended.code is trunkline.ErrorCode.CONTEXT_OVERFLOW
-        assert len(model.summaries) == 1 and len(model.turns) == asked + 2
+    model.limit = 0
+    first = await say_all(client, ["One."])
+    assert first.ended.code is trunkline.ErrorCode.CONTEXT_OVERFLOW and model.summaries == []
+    model.limit = None
+    conversation = first.accepted.conversation
+    await say_all(client, ["Two.", "Three."], conversation)
+    model.limit, asked = 0, len(model.turns)
+    said = await say_all(client, ["Four."], conversation)
+    assert said.ended.code is trunkline.ErrorCode.CONTEXT_OVERFLOW
+    assert len(model.summaries) == 1 and len(model.turns) == asked + 2
 
 
-async def test_an_overflow_within_an_answer_is_not_repeated() -> None:
+async def test_an_overflow_within_an_answer_is_not_repeated(model: Model, client: BlockClient) -> None:
     """After the first event nothing is sent again, so nobody reads a text twice."""
-    model = Model()
-    async with talking(model) as running:
-        answer = await say_all(running, ["One.", "Two.", "Three."])
-        model.limit, model.late = 0, True
-        said = await say_all(running, ["Four."], answer.accepted.conversation)
-        assert said.ended.code is trunkline.ErrorCode.CONTEXT_OVERFLOW
-        assert said.text == "We" and model.summaries == []
+    answer = await say_all(client, ["One.", "Two.", "Three."])
+    model.limit, model.late = 0, True
+    said = await say_all(client, ["Four."], answer.accepted.conversation)
+    assert said.ended.code is trunkline.ErrorCode.CONTEXT_OVERFLOW
+    assert said.text == "We" and model.summaries == []
 
 
 @pytest.mark.parametrize("counted", [None, 9_000])
@@ -575,12 +587,12 @@ async def test_a_request_for_a_smaller_model_is_compacted_before_it_is_sent(coun
         assert SUMMARY in contents(model.turns[-1])[0]
 
 
-async def test_a_request_that_the_vendor_counts_as_small_is_sent_as_it_is() -> None:
+async def test_a_request_that_the_vendor_counts_as_small_is_sent_as_it_is(
+    model: Model, client: BlockClient
+) -> None:
     """The upper estimate alone compacts nothing."""
-    model = Model()
-    async with talking(model) as running:
-        await say_all(running, ["One.", "Two.", "x" * 30_000])
-        assert model.summaries == [] and len(model.turns) == 3
+    await say_all(client, ["One.", "Two.", "x" * 30_000])
+    assert model.summaries == [] and len(model.turns) == 3
 
 
 async def test_what_is_counted_passed_the_middleware() -> None:
@@ -608,9 +620,9 @@ async def test_what_is_counted_passed_the_middleware() -> None:
 # Rebirth -----------------------------------------------------------------------------------------------------
 
 
-async def memory_of(running: Platform) -> str:
+async def memory_of(running: BlockClient) -> str:
     """The text of the block's ``memory.md``."""
-    file = await running.bus.call(MEMORY_READ, ReadMemory(path=f"blocks/{BLOCK}/memory.md"))
+    file = await running.bus.call(MEMORY_READ, ReadMemory(path=f"blocks/{running.block}/memory.md"))
     return file.content
 
 
@@ -634,21 +646,19 @@ async def test_a_rebirth_begins_anew_with_the_memory_of_the_block(tmp_path: Path
         assert SUMMARY in str([m.content for m in model.turns[-1].messages if m.role == "system"])
 
 
-async def test_two_rebirths_forget_nothing_said_before_the_first() -> None:
+async def test_two_rebirths_forget_nothing_said_before_the_first(model: Model, client: BlockClient) -> None:
     """The first summary is input of the second, and stays in the history of the file (MB-T13b, MB-D17)."""
-    model = Model()
-    async with talking(model) as running:
-        answer = await say_all(running, ["The code is 4711.", "/rebirth"])
-        model.summary = lambda request: "The roses are red."
-        await say_all(running, ["The roses are red.", "/rebirth"], answer.accepted.conversation)
-        assert SUMMARY in model.summaries[-1].messages[0].content
-        text = await memory_of(running)
-        assert text.index("The roses are red.") < text.index("## History") < text.index(SUMMARY)
-        model.summary = lambda request: "The tulips are late."
-        await say_all(running, ["The tulips are late.", "/rebirth"])
-        text = await memory_of(running)
-        assert all(fact in text for fact in (SUMMARY, "The roses are red.", "The tulips are late."))
-        assert "The roses are red." in model.summaries[-1].messages[0].content
+    answer = await say_all(client, ["The code is 4711.", "/rebirth"])
+    model.summary = lambda request: "The roses are red."
+    await say_all(client, ["The roses are red.", "/rebirth"], answer.accepted.conversation)
+    assert SUMMARY in model.summaries[-1].messages[0].content
+    text = await memory_of(client)
+    assert text.index("The roses are red.") < text.index("## History") < text.index(SUMMARY)
+    model.summary = lambda request: "The tulips are late."
+    await say_all(client, ["The tulips are late.", "/rebirth"])
+    text = await memory_of(client)
+    assert all(fact in text for fact in (SUMMARY, "The roses are red.", "The tulips are late."))
+    assert "The roses are red." in model.summaries[-1].messages[0].content
 
 
 async def test_the_owner_chooses_rebirth_for_every_compaction() -> None:
@@ -662,16 +672,14 @@ async def test_the_owner_chooses_rebirth_for_every_compaction() -> None:
         assert record.count == 4 and SUMMARY in await memory_of(running)
 
 
-async def test_a_rebirth_needs_a_block_that_remembers() -> None:
+async def test_a_rebirth_needs_a_block_that_remembers(model: Model, client: BlockClient) -> None:
     """In a block that remembers nothing the command says so, and compacts nothing."""
-    model = Model()
-    async with talking(model) as running:
-        answer = await say_all(running, ["One.", "Two."])
-        file = f"blocks/{BLOCK}/block.toml"
-        write = WriteMemory(path=file, content="[memory]\nenabled = false\n", actor="owner")
-        await running.bus.call(MEMORY_WRITE, write)
-        said = await say_all(running, ["/rebirth"], answer.accepted.conversation)
-        assert said.text.startswith("Nothing is remembered in this block") and model.summaries == []
+    answer = await say_all(client, ["One.", "Two."])
+    file = f"blocks/{client.block}/block.toml"
+    write = WriteMemory(path=file, content="[memory]\nenabled = false\n", actor="owner")
+    await client.bus.call(MEMORY_WRITE, write)
+    said = await say_all(client, ["/rebirth"], answer.accepted.conversation)
+    assert said.text.startswith("Nothing is remembered in this block") and model.summaries == []
 
 
 async def test_a_rebirth_needs_the_permission_to_write_the_memory() -> None:
@@ -693,7 +701,7 @@ async def test_a_rebirth_needs_the_permission_to_write_the_memory() -> None:
         await share(running.bus)
         answer = await say_all(running, ["One.", "Two."])
         path = f"/api/conversations/{answer.accepted.conversation}/compact"
-        async with httpx2.AsyncClient(base_url=running.url, headers={"x-guest": "ann"}) as http:
+        async with httpx2.AsyncClient(base_url=running.platform.url, headers={"x-guest": "ann"}) as http:
             reply = await http.post(path, json={"rebirth": True})
         accepted = msgspec.structs.replace(answer.accepted, turn=reply.json()["turn"])
         said = await running.answer(accepted)
@@ -704,32 +712,29 @@ async def test_a_rebirth_needs_the_permission_to_write_the_memory() -> None:
 # Forks and search --------------------------------------------------------------------------------------------
 
 
-async def test_a_fork_takes_the_summary_along() -> None:
+async def test_a_fork_takes_the_summary_along(model: Model, client: BlockClient) -> None:
     """The forked turn is sent the request of the original, and the new conversation goes on with the same summary."""
-    model = Model()
-    async with talking(model) as running:
-        answer = await say_all(running, ["One.", "Two.", "Three.", "/compact", "Four."])
-        asked = model.turns[-1]
-        fork = await running.gateway.fork(ForkTurn(turn=answer.accepted.turn, step=0))
-        await running.answer(fork)
-        assert contents(model.turns[-1]) == contents(asked) and SUMMARY in contents(asked)[0]
-        original = await record_of(running, answer.accepted.conversation)
-        taken = await record_of(running, fork.conversation)
-        assert original is not None and taken == original
-        await say_all(running, ["Five."], fork.conversation)
-        assert contents(model.turns[-1])[: len(contents(asked))] == contents(asked)
-        await say_all(running, ["/compact undo"], fork.conversation)
-        await say_all(running, ["Six."], fork.conversation)
-        assert contents(model.turns[-1])[0] == "One."
+    answer = await say_all(client, ["One.", "Two.", "Three.", "/compact", "Four."])
+    asked = model.turns[-1]
+    fork = await client.gateway.fork(ForkTurn(turn=answer.accepted.turn, step=0))
+    await client.answer(fork)
+    assert contents(model.turns[-1]) == contents(asked) and SUMMARY in contents(asked)[0]
+    original = await record_of(client, answer.accepted.conversation)
+    taken = await record_of(client, fork.conversation)
+    assert original is not None and taken == original
+    await say_all(client, ["Five."], fork.conversation)
+    assert contents(model.turns[-1])[: len(contents(asked))] == contents(asked)
+    await say_all(client, ["/compact undo"], fork.conversation)
+    await say_all(client, ["Six."], fork.conversation)
+    assert contents(model.turns[-1])[0] == "One."
 
 
-async def test_a_summary_is_no_evidence() -> None:
+async def test_a_summary_is_no_evidence(model: Model, client: BlockClient) -> None:
     """A search of memory finds what was said, and not what a model made of it."""
-    model = Model("The zymurgist moved to Graz.")
-    async with talking(model) as running:
-        answer = await say_all(running, ["The brewer moved to Graz.", "Two.", "/compact"])
-        assert await record_of(running, answer.accepted.conversation) is not None
-        hits = (await running.bus.call(MEMORY_SEARCH, SearchMemory(query="zymurgist"))).hits
-        assert not [hit for hit in hits if "zymurgist" in hit.content]
-        hits = (await running.bus.call(MEMORY_SEARCH, SearchMemory(query="brewer Graz"))).hits
-        assert [hit for hit in hits if "brewer" in hit.content]
+    model.summary = lambda request: "The zymurgist moved to Graz."
+    answer = await say_all(client, ["The brewer moved to Graz.", "Two.", "/compact"])
+    assert await record_of(client, answer.accepted.conversation) is not None
+    hits = (await client.bus.call(MEMORY_SEARCH, SearchMemory(query="zymurgist"))).hits
+    assert not [hit for hit in hits if "zymurgist" in hit.content]
+    hits = (await client.bus.call(MEMORY_SEARCH, SearchMemory(query="brewer Graz"))).hits
+    assert [hit for hit in hits if "brewer" in hit.content]

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 import trunkline
+from tests.shared_model import SharedModel
 from tests.support.processes import process_platform
 from trunkline.api.model import (
     AskModel,
@@ -74,6 +75,28 @@ async def asking(
         yield running, plugin
 
 
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[tuple[Platform, SharedModel]]:
+    """One platform for the tests that look neither at spans nor at all calls of the monitor."""
+    model = SharedModel()
+    settings = {"runtime.provider_adapter": "scripted", "models.prices": PRICES}
+    async with platform(plugins=[Plugin(model)], config=settings) as running:
+        yield running, model
+
+
+@pytest.fixture
+def model(shared: tuple[Platform, SharedModel]) -> SharedModel:
+    """The model of the shared platform, which answers by programs unless a test gives it a script."""
+    shared[1].begin()
+    return shared[1]
+
+
+@pytest.fixture
+def completer(shared: tuple[Platform, SharedModel], model: SharedModel) -> BlockCompleter:
+    """The completer of the shared platform, whose ``model`` begins anew."""
+    return BlockCompleter(shared[0].bus, "main")
+
+
 async def _until(true: Callable[[], bool]) -> None:
     with anyio.fail_after(60):
         while not true():  # noqa: ASYNC110
@@ -109,15 +132,15 @@ def _turn(request: ModelRequest) -> ReplyItems:
     return [Call(call)]
 
 
-async def test_the_cost_is_the_usage_times_the_price() -> None:
+async def test_the_cost_is_the_usage_times_the_price(model: SharedModel, completer: BlockCompleter) -> None:
     """Whole millionths of a dollar: cached input at its own price, and the price is named."""
     usage = Usage(input_tokens=1_000, cached_tokens=400, output_tokens=33, reasoning_tokens=3)
-    async with asking([["yes", Finish(usage=usage, model="scripted-1")]]) as (running, _):
-        answer = await BlockCompleter(running.bus, "main").complete("true?", purpose="summary")
-        assert answer.usage == usage and answer.text == "yes"
-        assert answer.cost == round(600 * 2.5 + 400 * 1.25 + 33 * 10)
-        assert (answer.price, answer.adapter, answer.model) == ("2.5/1.25/10", "scripted", "scripted-1")
-        assert answer.purpose == "summary"
+    model.begin([["yes", Finish(usage=usage, model="scripted-1")]])
+    answer = await completer.complete("true?", purpose="summary")
+    assert answer.usage == usage and answer.text == "yes"
+    assert answer.cost == round(600 * 2.5 + 400 * 1.25 + 33 * 10)
+    assert (answer.price, answer.adapter, answer.model) == ("2.5/1.25/10", "scripted", "scripted-1")
+    assert answer.purpose == "summary"
 
 
 async def test_a_model_without_a_price_costs_nothing_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -131,16 +154,17 @@ async def test_a_model_without_a_price_costs_nothing_and_is_logged(caplog: pytes
     assert len(reported) == 1 and '[models.prices."scripted/scripted"]' in reported[0]
 
 
-async def test_a_question_that_may_cost_too_much_is_not_asked() -> None:
+async def test_a_question_that_may_cost_too_much_is_not_asked(
+    model: SharedModel, completer: BlockCompleter
+) -> None:
     """The budget is checked before the call, and bounds the answer's length when there is room for one."""
-    async with asking(["short"]) as (running, plugin):
-        model = BlockCompleter(running.bus, "main")
-        with pytest.raises(trunkline.CompletionError) as refused:
-            await model.complete("word " * 1_000, max_cost=1_000)
-        assert refused.value.code == "over_budget" and plugin.model.requests == []
-        answer = await model.complete("word", max_cost=1_000)
-        (asked,) = plugin.model.requests
-        assert asked.max_tokens is not None and asked.max_tokens * 10 < 1_000 and answer.cost <= 1_000
+    model.begin(["short"])
+    with pytest.raises(trunkline.CompletionError) as refused:
+        await completer.complete("word " * 1_000, max_cost=1_000)
+    assert refused.value.code == "over_budget" and model.requests == []
+    answer = await completer.complete("word", max_cost=1_000)
+    (asked,) = model.requests
+    assert asked.max_tokens is not None and asked.max_tokens * 10 < 1_000 and answer.cost <= 1_000
 
 
 async def test_the_price_of_a_default_model_is_known_after_its_first_answer() -> None:
@@ -154,11 +178,13 @@ async def test_the_price_of_a_default_model_is_known_after_its_first_answer() ->
         assert refused.value.code == "over_budget" and len(plugin.model.requests) == 1
 
 
-async def test_missing_token_counts_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_missing_token_counts_are_logged(
+    model: SharedModel, completer: BlockCompleter, caplog: pytest.LogCaptureFixture
+) -> None:
     """A provider that says no usage is not free: its cost is estimated, and the log says that too."""
-    async with asking([["a", Finish(model="m")]]) as (running, _):
-        answer = await BlockCompleter(running.bus, "main").complete("x")
-        assert answer.usage == Usage() and answer.cost > 0
+    model.begin([["a", Finish(model="m")]])
+    answer = await completer.complete("x")
+    assert answer.usage == Usage() and answer.cost > 0
     assert any("does not say how many tokens" in record.message for record in caplog.records)
 
 
@@ -175,39 +201,38 @@ async def test_a_disconnected_caller_ends_the_call() -> None:
             await monitor._models.drain()  # type: ignore[attr-defined]
 
 
-async def test_a_deadline_ends_the_call() -> None:
+async def test_a_deadline_ends_the_call(model: SharedModel, completer: BlockCompleter) -> None:
     """After ``timeout`` the caller gets the error, and may ask again."""
-    replies: list[ReplyItems] = [["a", anyio.sleep_forever], "b"]
-    async with asking(replies) as (running, _):
-        model = BlockCompleter(running.bus, "main")
-        with pytest.raises(trunkline.CompletionError) as late:
-            await model.complete("x", timeout=0.3)
-        assert late.value.code == "timeout"
-        assert (await model.complete("x")).text == "b"
+    model.begin([["a", anyio.sleep_forever], "b"])
+    with pytest.raises(trunkline.CompletionError) as late:
+        await completer.complete("x", timeout=0.3)
+    assert late.value.code == "timeout"
+    assert (await completer.complete("x")).text == "b"
 
 
-async def test_a_fault_of_the_vendor_is_a_code_and_a_fixed_sentence() -> None:
+async def test_a_fault_of_the_vendor_is_a_code_and_a_fixed_sentence(completer: BlockCompleter) -> None:
     """The vendor's own words stay in the log."""
-    async with asking() as (running, _):
-        for program, code in (("status:500", "provider_error"), ("overflow", "context_overflow")):
-            with pytest.raises(trunkline.CompletionError) as failed:
-                await BlockCompleter(running.bus, "main").complete(program)
-            assert failed.value.code == code and "scripted" not in str(failed.value)
+    for program, code in (("status:500", "provider_error"), ("overflow", "context_overflow")):
+        with pytest.raises(trunkline.CompletionError) as failed:
+            await completer.complete(program)
+        assert failed.value.code == code and "scripted" not in str(failed.value)
 
 
-async def test_an_invalid_completion_is_refused_before_sending() -> None:
+async def test_an_invalid_completion_is_refused_before_sending(
+    model: SharedModel, completer: BlockCompleter
+) -> None:
     """The caller gets the error, and no model is called."""
+    model.begin(["a"])
     wrongs: list[dict[str, Any]] = [
         {"purpose": "Not A Word"},
         {"max_tokens": 0},
         {"timeout": -1.0},
         {"prompt": []},
     ]
-    async with asking(["a"]) as (running, plugin):
-        for wrong in wrongs:
-            with pytest.raises(trunkline.CompletionError) as refused:
-                await BlockCompleter(running.bus, "main").complete(**{"prompt": "x", **wrong})
-            assert refused.value.code == "invalid_request" and plugin.model.requests == []
+    for wrong in wrongs:
+        with pytest.raises(trunkline.CompletionError) as refused:
+            await completer.complete(**{"prompt": "x", **wrong})
+        assert refused.value.code == "invalid_request" and model.requests == []
 
 
 async def test_a_completion_has_a_span_of_its_own() -> None:

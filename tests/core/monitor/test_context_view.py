@@ -1,18 +1,19 @@
 """What a model was sent in a turn is told from the journal, part by part, with the tokens that the vendor counted."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import trunkline
+from tests.block_client import BlockClient, client_of_new_block
 from trunkline.contracts.conversations.messages import ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.models.adapter import Call, Finish, ModelAdapter, ModelRequest
 from trunkline.contracts.turns.context import ContextPart, TurnInfo
 from trunkline.contracts.turns.context_view import ContextView, SentPart
-from trunkline.testing.platform import platform
+from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.workers.channels.context_text import describe_context, describe_texts
 from trunkline_bus import RemoteFault
@@ -88,18 +89,36 @@ def sent(request: ModelRequest) -> list[str]:
     return [message.content for message in request.messages]
 
 
+@pytest.fixture(scope="module")
+async def shared(
+    anyio_backend: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[ContextPlugin, Platform]]:
+    """One platform for the tests that do not restart it."""
+    plugin = ContextPlugin()
+    async with plugin.running(tmp_path_factory.mktemp("context")) as running:
+        yield plugin, running
+
+
 @pytest.fixture
-def plugin() -> Iterator[ContextPlugin]:
-    yield ContextPlugin()
+def plugin(shared: tuple[ContextPlugin, Platform]) -> ContextPlugin:
+    """The plugin of the shared platform."""
+    return shared[0]
 
 
-async def test_the_view_has_exactly_what_the_model_was_sent(plugin: ContextPlugin, tmp_path: Path) -> None:
+@pytest.fixture
+async def client(shared: tuple[ContextPlugin, Platform]) -> BlockClient:
+    """A client of the shared platform, with a block of its own."""
+    return await client_of_new_block(shared[1])
+
+
+async def test_the_view_has_exactly_what_the_model_was_sent(
+    plugin: ContextPlugin, client: BlockClient
+) -> None:
     """The texts of the parts, put together, are the messages of the last request, and the tools are those that were
     offered, in their order. Each part of the context has its source, marked or not."""
-    async with plugin.running(tmp_path) as running:
-        first = await running.say("hello")
-        answer = await running.say("look", conversation=first.accepted.conversation)
-        view = await running.gateway.context(answer.accepted.conversation, texts=True)
+    first = await client.say("hello")
+    answer = await client.say("look", conversation=first.accepted.conversation)
+    view = await client.gateway.context(answer.accepted.conversation, texts=True)
     request = plugin.model.requests[-1]
     assert (view.turn, view.step, view.model) == (answer.accepted.turn, 1, "scripted")
     assert [part.name for part in view.parts if part.kind == "tool"] == [tool.name for tool in request.tools]
@@ -111,15 +130,12 @@ async def test_the_view_has_exactly_what_the_model_was_sent(plugin: ContextPlugi
     assert [part.name for part in view.parts if part.kind == "turn"] == ["assistant", "tool look"]
 
 
-async def test_the_parts_share_the_tokens_that_the_vendor_counted(
-    plugin: ContextPlugin, tmp_path: Path
-) -> None:
+async def test_the_parts_share_the_tokens_that_the_vendor_counted(client: BlockClient) -> None:
     """They add up to its count, and the cached tokens are at the beginning. Without a count the sizes are estimated."""
-    async with plugin.running(tmp_path) as running:
-        answer = await running.say("hello")
-        view = await running.gateway.context(answer.accepted.conversation)
-        uncounted = await running.say("uncounted", conversation=answer.accepted.conversation)
-        estimated = await running.gateway.context(answer.accepted.conversation, uncounted.accepted.turn)
+    answer = await client.say("hello")
+    view = await client.gateway.context(answer.accepted.conversation)
+    uncounted = await client.say("uncounted", conversation=answer.accepted.conversation)
+    estimated = await client.gateway.context(answer.accepted.conversation, uncounted.accepted.turn)
     assert (view.input_tokens, view.cached_tokens) == (1_003, 400)
     assert sum(part.tokens for part in view.parts) == 1_003
     assert sum(part.cached for part in view.parts) == 400
@@ -132,8 +148,9 @@ async def test_the_parts_share_the_tokens_that_the_vendor_counted(
     assert "all of them estimated" in describe_context(estimated)
 
 
-async def test_an_earlier_turn_is_told_from_its_journal(plugin: ContextPlugin, tmp_path: Path) -> None:
+async def test_an_earlier_turn_is_told_from_its_journal(tmp_path: Path) -> None:
     """Files that changed since, later messages and a restart change nothing; no source is asked again."""
+    plugin = ContextPlugin()
     soul = tmp_path / "memory" / "identity" / "SOUL.md"
     soul.parent.mkdir(parents=True)
     soul.write_text("You are kind.\n")
@@ -150,61 +167,56 @@ async def test_an_earlier_turn_is_told_from_its_journal(plugin: ContextPlugin, t
     assert any("You are kind." in part.text for part in after.parts)
 
 
-async def test_the_view_of_a_turn_shows_shortened_results(plugin: ContextPlugin, tmp_path: Path) -> None:
+async def test_the_view_of_a_turn_shows_shortened_results(plugin: ContextPlugin, client: BlockClient) -> None:
     """The history in the view is the one that the model was sent, also with old results."""
-    (tmp_path / "workspaces" / "main").mkdir(parents=True)
-    (tmp_path / "workspaces" / "main" / "a.txt").write_text("a line of text\n" * 1_500)
-    async with plugin.running(tmp_path) as running:
-        conversation = None
-        for _ in range(5):
-            conversation = (await running.say("read", conversation=conversation)).accepted.conversation
-        await running.say("hello", conversation=conversation)
-        assert conversation is not None
-        view = await running.gateway.context(conversation, texts=True)
+    workspace = client.workspace
+    workspace.mkdir(parents=True, exist_ok=True)
+    (workspace / "a.txt").write_text("a line of text\n" * 1_500)
+    conversation = None
+    for _ in range(5):
+        conversation = (await client.say("read", conversation=conversation)).accepted.conversation
+    await client.say("hello", conversation=conversation)
+    assert conversation is not None
+    view = await client.gateway.context(conversation, texts=True)
     assert texts(view, "history", "recall", "message") == sent(plugin.model.requests[-1])[1:]
     assert "An old result, shortened" in describe_texts(view)
 
 
-async def test_a_turn_without_a_model_and_an_unknown_one_are_refused(
-    plugin: ContextPlugin, tmp_path: Path
-) -> None:
+async def test_a_turn_without_a_model_and_an_unknown_one_are_refused(client: BlockClient) -> None:
     """The sentence says which it is. A turn of another conversation is not shown."""
-    async with plugin.running(tmp_path) as running:
-        command = await running.say("/tool look")
-        other = await running.say("hello")
-        conversation = command.accepted.conversation
-        for turn, words in [
-            (None, "No turn of the conversation asked a model"),
-            (command.accepted.turn, "asked no model"),
-            (other.accepted.turn, "no journal of turn"),
-            ("no id", "There is no such turn"),
-        ]:
-            with pytest.raises(RemoteFault, match=words) as caught:
-                await running.gateway.context(conversation, turn)
-            assert caught.value.code == "not_found"
-        with pytest.raises(RemoteFault, match="no such conversation"):
-            await running.gateway.context("conv_" + "a" * 26)
+    command = await client.say("/tool look")
+    other = await client.say("hello")
+    conversation = command.accepted.conversation
+    for turn, words in [
+        (None, "No turn of the conversation asked a model"),
+        (command.accepted.turn, "asked no model"),
+        (other.accepted.turn, "no journal of turn"),
+        ("no id", "There is no such turn"),
+    ]:
+        with pytest.raises(RemoteFault, match=words) as caught:
+            await client.gateway.context(conversation, turn)
+        assert caught.value.code == "not_found"
+    with pytest.raises(RemoteFault, match="no such conversation"):
+        await client.gateway.context("conv_" + "a" * 26)
 
 
-async def test_commands_after_a_turn_do_not_hide_it(plugin: ContextPlugin, tmp_path: Path) -> None:
+async def test_commands_after_a_turn_do_not_hide_it(client: BlockClient) -> None:
     """Without a turn, the last one that asked a model is shown."""
-    async with plugin.running(tmp_path) as running:
-        asked = await running.say("hello")
-        conversation = asked.accepted.conversation
-        for command in ("/tool look", "/compact", "/compact undo"):
-            await running.say(command, conversation=conversation)
-            assert (await running.gateway.context(conversation)).turn == asked.accepted.turn
+    asked = await client.say("hello")
+    conversation = asked.accepted.conversation
+    for command in ("/tool look", "/compact", "/compact undo"):
+        await client.say(command, conversation=conversation)
+        assert (await client.gateway.context(conversation)).turn == asked.accepted.turn
 
 
-async def test_a_clients_transcript_and_instructions_are_told(plugin: ContextPlugin, tmp_path: Path) -> None:
+async def test_a_clients_transcript_and_instructions_are_told(client: BlockClient) -> None:
     """The transcript is the history, and the instructions are a part of their own."""
-    async with plugin.running(tmp_path) as running:
-        first = await running.say("hello")
-        stored = await running.gateway.conversation(first.accepted.conversation)
-        message = SendMessage(content="more", history=stored.messages, instructions="Rhyme.")
-        accepted = await running.gateway.send(message)
-        await running.answer(accepted)
-        view = await running.gateway.context(accepted.conversation, texts=True)
+    first = await client.say("hello")
+    stored = await client.gateway.conversation(first.accepted.conversation)
+    message = SendMessage(content="more", history=stored.messages, instructions="Rhyme.", block=client.block)
+    accepted = await client.gateway.send(message)
+    await client.answer(accepted)
+    view = await client.gateway.context(accepted.conversation, texts=True)
     assert texts(view, "instructions") == ["Rhyme."]
     assert texts(view, "history") == ["hello", "yes"]
 

@@ -1,7 +1,7 @@
 """Access to the bare agent loop, and the permissions of its calls: no port is open unless configured, and headers
 only remove permissions (PA-F22, F33, T8)."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,41 @@ async def serving(
         yield running, http
 
 
+class Engine:
+    """An agent loop that tests share, a client of it without a credential, and the vendor behind it."""
+
+    def __init__(self, running: Platform, http: httpx.AsyncClient, provider: ScriptedProvider) -> None:
+        self.running, self.http, self.provider = running, http, provider
+        self.written = running.home.workspace("main") / "x.txt"
+        """The file of ``WRITE``."""
+
+    @property
+    def owner(self) -> dict[str, str]:
+        """The headers of the owner."""
+        return owner(self.running)
+
+
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engine]:
+    """One platform for the tests that change nothing but ``x.txt``. ``PEOPLE`` may chat there."""
+    home = tmp_path_factory.mktemp("engine")
+    (home / "memory").mkdir()
+    (home / "memory" / "secret.md").write_text("the combination is 4711")
+    with ScriptedProvider() as provider:
+        async with serving(home, provider, Visitors(*PEOPLE)) as (running, http):
+            await share(running.bus)
+            yield Engine(running, http, provider)
+
+
+@pytest.fixture
+def engine(shared: Engine) -> Iterator[Engine]:
+    """The shared one: its vendor was asked nothing, and nothing is written."""
+    shared.provider.forget()
+    assert not shared.written.exists()
+    yield shared
+    shared.written.unlink(missing_ok=True)
+
+
 def request(program: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": program}], "metadata": {"correlation_id": "c"}}
 
@@ -57,35 +92,31 @@ async def test_no_port_is_open_unless_configured(tmp_path: Path) -> None:
         assert all("bus" in one.purpose for one in read_listeners(tmp_path / "run"))
 
 
-async def test_pa_t8_requests_without_token_or_from_other_hosts_are_refused(tmp_path: Path) -> None:
+async def test_pa_t8_requests_without_token_or_from_other_hosts_are_refused(engine: Engine) -> None:
     """No token, a wrong one, two credentials, a foreign Host, a foreign Origin: refused, and no model is asked."""
-    with ScriptedProvider() as provider:
-        async with serving(tmp_path, provider) as (running, http):
-            token = owner(running)
-            attempts: list[tuple[int, list[tuple[str, str]]]] = [
-                (401, []),
-                (401, [("authorization", "Bearer wrong-wrong-wrong-wrong")]),
-                (401, [*token.items(), ("x-api-key", running.token)]),
-                (401, [*token.items(), *token.items()]),
-                (403, [*token.items(), ("host", "evil.example")]),
-                (403, [*token.items(), ("origin", "http://evil.example")]),
-                (403, [*token.items(), ("sec-fetch-site", "cross-site")]),
-            ]
-            for status, headers in attempts:
-                answer = await http.post(
-                    "/engine/chat", json=request(WRITE), headers=[*headers, *ALL.items()]
-                )
-                assert answer.status_code == status, headers
-            for headers in (
-                token,
-                {**token, "x-actor-id": "owner"},
-                {**token, "x-actor-permissions": "tools:*"},
-            ):
-                answer = await http.post("/engine/chat", json=request(WRITE), headers=headers)
-                assert answer.status_code == 401
-            assert provider.answer_requests == []
-            answer = await http.post("/engine/chat", json=request("say:hello"), headers={**token, **ALL})
-            assert answer.status_code == 200 and "hello" in answer.text
+    token = engine.owner
+    attempts: list[tuple[int, list[tuple[str, str]]]] = [
+        (401, []),
+        (401, [("authorization", "Bearer wrong-wrong-wrong-wrong")]),
+        (401, [*token.items(), ("x-api-key", engine.running.token)]),
+        (401, [*token.items(), *token.items()]),
+        (403, [*token.items(), ("host", "evil.example")]),
+        (403, [*token.items(), ("origin", "http://evil.example")]),
+        (403, [*token.items(), ("sec-fetch-site", "cross-site")]),
+    ]
+    for status, headers in attempts:
+        answer = await engine.http.post("/engine/chat", json=request(WRITE), headers=[*headers, *ALL.items()])
+        assert answer.status_code == status, headers
+    for headers in (
+        token,
+        {**token, "x-actor-id": "owner"},
+        {**token, "x-actor-permissions": "tools:*"},
+    ):
+        answer = await engine.http.post("/engine/chat", json=request(WRITE), headers=headers)
+        assert answer.status_code == 401
+    assert engine.provider.answer_requests == []
+    answer = await engine.http.post("/engine/chat", json=request("say:hello"), headers={**token, **ALL})
+    assert answer.status_code == 200 and "hello" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -103,27 +134,20 @@ async def test_pa_t8_requests_without_token_or_from_other_hosts_are_refused(tmp_
     ],
 )
 async def test_pa_f33_the_permissions_of_the_request_hold(
-    tmp_path: Path, permissions: str, program: str, done: bool
+    engine: Engine, permissions: str, program: str, done: bool
 ) -> None:
     """A call outside of a request's permissions is refused where every other call is permitted without approval."""
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "memory" / "secret.md").write_text("the combination is 4711")
-    with ScriptedProvider() as provider:
-        async with serving(tmp_path, provider) as (running, http):
-            headers = {**owner(running), "x-actor-id": "owner", "x-actor-permissions": permissions}
-            answer = await http.post("/engine/chat", json=request(program), headers=headers)
-            assert answer.status_code == 200, answer.text
-            written = (running.home.path / "workspaces" / "main" / "x.txt").exists()
-            assert (written if program == WRITE else "4711" in answer.text) is done, answer.text
+    headers = {**engine.owner, "x-actor-id": "owner", "x-actor-permissions": permissions}
+    answer = await engine.http.post("/engine/chat", json=request(program), headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert (engine.written.exists() if program == WRITE else "4711" in answer.text) is done, answer.text
 
 
-async def test_actor_permissions_do_not_widen_a_blocks_permissions(tmp_path: Path) -> None:
+async def test_actor_permissions_do_not_widen_a_blocks_permissions(engine: Engine) -> None:
     """``tools:*`` runs no program in a block that may not run any."""
-    with ScriptedProvider() as provider:
-        async with serving(tmp_path, provider) as (running, http):
-            program = 'call:execute_command {"command": "touch x"} ;; quote'
-            answer = await http.post("/engine/chat", json=request(program), headers={**owner(running), **ALL})
-            assert "execute_command (exec) was refused to the block main" in answer.text
+    program = 'call:execute_command {"command": "touch x"} ;; quote'
+    answer = await engine.http.post("/engine/chat", json=request(program), headers={**engine.owner, **ALL})
+    assert "execute_command (exec) was refused to the block main" in answer.text
 
 
 async def test_a_port_in_use_is_reported_and_no_other_is_used(tmp_path: Path) -> None:
@@ -161,27 +185,22 @@ PEOPLE = (
     ],
 )
 async def test_a_credential_that_permits_less_is_not_widened_by_a_header(
-    tmp_path: Path, who: str, actor: str, permissions: str, status: int, writes: bool
+    engine: Engine, who: str, actor: str, permissions: str, status: int, writes: bool
 ) -> None:
     """A person admitted by an authenticator acts under their own id and within their permissions, whatever type they
     have."""
-    with ScriptedProvider() as provider:
-        async with serving(tmp_path, provider, Visitors(*PEOPLE)) as (running, http):
-            await share(running.bus)
-            headers = {HEADER: who, "x-actor-id": actor, "x-actor-permissions": permissions}
-            answer = await http.post("/engine/chat", json=request(WRITE), headers=headers)
-            assert answer.status_code == status, answer.text
-            assert (running.home.path / "workspaces" / "main" / "x.txt").exists() is writes, answer.text
+    headers = {HEADER: who, "x-actor-id": actor, "x-actor-permissions": permissions}
+    answer = await engine.http.post("/engine/chat", json=request(WRITE), headers=headers)
+    assert answer.status_code == status, answer.text
+    assert engine.written.exists() is writes, answer.text
 
 
 @pytest.mark.parametrize("body", [b"[" * 200_000, b'{"messages": ' + b"[" * 200_000, b'{"messages": "\xff"}'])
-async def test_a_body_that_no_reader_follows_is_refused(tmp_path: Path, body: bytes) -> None:
+async def test_a_body_that_no_reader_follows_is_refused(engine: Engine, body: bytes) -> None:
     """Endless nesting and bytes that are not text are the sender's fault; the loop continues."""
-    with ScriptedProvider() as provider:
-        async with serving(tmp_path, provider) as (running, http):
-            headers = {**owner(running), **ALL, "content-type": "application/json"}
-            answer = await http.post("/engine/chat", content=body, headers=headers)
-            assert answer.status_code == 400
+    headers = {**engine.owner, **ALL, "content-type": "application/json"}
+    answer = await engine.http.post("/engine/chat", content=body, headers=headers)
+    assert answer.status_code == 400
 
 
 def of_block(name: object) -> dict[str, Any]:
@@ -271,12 +290,10 @@ async def test_the_name_of_a_wrong_file_is_shown_to_the_owner_only(tmp_path: Pat
     ],
 )
 async def test_an_invalid_request_is_refused_with_the_field(
-    tmp_path: Path, change: dict[str, Any], field: str
+    engine: Engine, change: dict[str, Any], field: str
 ) -> None:
     """The error is that of the gateway, and does not repeat the request's content."""
-    with ScriptedProvider() as provider:
-        async with serving(tmp_path, provider) as (running, http):
-            headers = {**owner(running), **ALL}
-            answer = await http.post("/engine/chat", json={**request("say:hi"), **change}, headers=headers)
-            assert answer.status_code == 400 and answer.json()["metadata"]["field"] == field
-            assert "wizard" not in answer.text
+    headers = {**engine.owner, **ALL}
+    answer = await engine.http.post("/engine/chat", json={**request("say:hi"), **change}, headers=headers)
+    assert answer.status_code == 400 and answer.json()["metadata"]["field"] == field
+    assert "wizard" not in answer.text

@@ -1,7 +1,7 @@
 """A fork: a new conversation that repeats a turn from a step, with the turn's content up to there."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 import trunkline
+from tests.block_client import BlockClient, client_of_new_block
 from tests.support.commands import run_trunkline
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.messages import ForkTurn, SendMessage
@@ -20,7 +21,7 @@ from trunkline.contracts.tools.tool import Proceed, ToolInvocation
 from trunkline.contracts.turns.feed_messages import ApprovalRequested
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.contracts.workers.subjects import SPANS
-from trunkline.testing.platform import UNASKED, Platform, TurnAnswer, platform
+from trunkline.testing.platform import UNASKED, Platform, PlatformClient, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.workers.monitor.journal import RAW_JOURNAL
 from trunkline.workers.monitor.replay import replay
@@ -36,6 +37,10 @@ class ForkPlugin:
 
     def __init__(self) -> None:
         self.model = ScriptedModel()
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, for the next test."""
         self.notes: list[str] = []
         self.asking = False
 
@@ -67,19 +72,40 @@ class ForkPlugin:
             question="Really?",
         )
 
-    def running(self, home: Path | None = None) -> Any:
-        return platform(home, plugins=[self], config={"runtime.provider_adapter": self.model.name})
+    def running(self) -> Any:
+        return platform(plugins=[self], config={"runtime.provider_adapter": self.model.name})
 
     def received(self) -> list[tuple[str, str]]:
         """The conversation that the model was sent last, without its instructions."""
         return [(m.role, m.content) for m in self.model.requests[-1].messages if m.role != "system"]
 
 
-async def stored(running: Platform, conversation: str) -> tuple[Message, ...]:
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[tuple[ForkPlugin, Platform]]:
+    """One platform for all tests of the module."""
+    plugin = ForkPlugin()
+    async with plugin.running() as running:
+        yield plugin, running
+
+
+@pytest.fixture
+def plugin(shared: tuple[ForkPlugin, Platform]) -> ForkPlugin:
+    """The plugin of the shared platform, which has noted nothing and asks nobody."""
+    shared[0].forget()
+    return shared[0]
+
+
+@pytest.fixture
+async def client(shared: tuple[ForkPlugin, Platform], plugin: ForkPlugin) -> BlockClient:
+    """A client of the shared platform, with a block of its own."""
+    return await client_of_new_block(shared[1])
+
+
+async def stored(running: PlatformClient, conversation: str) -> tuple[Message, ...]:
     return (await running.gateway.conversation(conversation, include_tools=True)).messages
 
 
-async def forked(running: Platform, answer: TurnAnswer, step: int, **request: Any) -> TurnAnswer:
+async def forked(running: PlatformClient, answer: TurnAnswer, step: int, **request: Any) -> TurnAnswer:
     turn = answer.accepted.turn
     return await running.answer(await running.gateway.fork(ForkTurn(turn=turn, step=step, **request)))
 
@@ -87,168 +113,161 @@ async def forked(running: Platform, answer: TurnAnswer, step: int, **request: An
 PROGRAM = 'call:note {"text": "one"} ;; say:first ;; call:note {"text": "two"} ;; say:second'
 
 
-async def test_a_fork_repeats_the_turn_from_a_step_and_no_earlier_tool() -> None:
+async def test_a_fork_repeats_the_turn_from_a_step_and_no_earlier_tool(
+    plugin: ForkPlugin, client: BlockClient
+) -> None:
     """The messages before the turn and its earlier steps are the fork's history. The tools of those steps are not
     run, and the later steps are; the original is unchanged; the fork's conversation names its origin."""
-    plugin = ForkPlugin()
-    async with plugin.running() as running:
-        first = await running.say("say:earlier")
-        conversation = first.accepted.conversation
-        answer = await running.say(PROGRAM, conversation=conversation)
-        await running.say("say:later", conversation=conversation)
-        before = await stored(running, conversation)
-        assert plugin.notes == ["one", "two"]
-        reported = await forked(running, answer, 1)
-        assert plugin.notes == ["one", "two", "two"], "only what came from step 1 on is done again"
-        assert reported.text == "firstsecond" or reported.text.endswith("second")
-        assert reported.accepted.conversation != conversation
-        assert await stored(running, conversation) == before
-        mine = await stored(running, reported.accepted.conversation)
-        assert [m.content for m in mine if m.role == "user"] == ["say:earlier", PROGRAM]
-        assert [m.content for m in mine if m.role == "tool"] == ["noted one", "noted two"]
-        (file,) = running.home.memory.glob(
-            f"blocks/main/conversations/*/{reported.accepted.conversation}.jsonl"
-        )
-        header = json.loads(file.read_text().splitlines()[0])
-        assert header["forked_from"] == {
-            "conversation": conversation,
-            "turn": answer.accepted.turn,
-            "step": 1,
-        }
-        assert (
-            await running.gateway.conversation(reported.accepted.conversation)
-        ).summary.forked_from is not None
+    first = await client.say("say:earlier")
+    conversation = first.accepted.conversation
+    answer = await client.say(PROGRAM, conversation=conversation)
+    await client.say("say:later", conversation=conversation)
+    before = await stored(client, conversation)
+    assert plugin.notes == ["one", "two"]
+    reported = await forked(client, answer, 1)
+    assert plugin.notes == ["one", "two", "two"], "only what came from step 1 on is done again"
+    assert reported.text == "firstsecond" or reported.text.endswith("second")
+    assert reported.accepted.conversation != conversation
+    assert await stored(client, conversation) == before
+    mine = await stored(client, reported.accepted.conversation)
+    assert [m.content for m in mine if m.role == "user"] == ["say:earlier", PROGRAM]
+    assert [m.content for m in mine if m.role == "tool"] == ["noted one", "noted two"]
+    (file,) = client.platform.home.memory.glob(
+        f"blocks/{client.block}/conversations/*/{reported.accepted.conversation}.jsonl"
+    )
+    header = json.loads(file.read_text().splitlines()[0])
+    assert header["forked_from"] == {
+        "conversation": conversation,
+        "turn": answer.accepted.turn,
+        "step": 1,
+    }
+    assert (await client.gateway.conversation(reported.accepted.conversation)).summary.forked_from is not None
 
 
-async def test_a_fork_at_step_0_repeats_the_question_without_later_messages() -> None:
+async def test_a_fork_at_step_0_repeats_the_question_without_later_messages(
+    plugin: ForkPlugin, client: BlockClient
+) -> None:
     """The conversation until the turn, then its message; another model if one is named."""
-    plugin = ForkPlugin()
-    async with plugin.running() as running:
-        first = await running.say("say:earlier")
-        answer = await running.say("say:hello", conversation=first.accepted.conversation)
-        await running.say("say:later", conversation=first.accepted.conversation)
-        await forked(running, answer, 0, model=f"{plugin.model.name}/other")
-        assert plugin.received() == [("user", "say:earlier"), ("assistant", "earlier"), ("user", "say:hello")]
-        assert plugin.model.requests[-1].model == "other"
-        going_on = await running.say(
-            "say:more", conversation=(await forked(running, answer, 0)).accepted.conversation
-        )
-        assert going_on.text == "more" and ("user", "say:later") not in plugin.received()
+    first = await client.say("say:earlier")
+    answer = await client.say("say:hello", conversation=first.accepted.conversation)
+    await client.say("say:later", conversation=first.accepted.conversation)
+    await forked(client, answer, 0, model=f"{plugin.model.name}/other")
+    assert plugin.received() == [("user", "say:earlier"), ("assistant", "earlier"), ("user", "say:hello")]
+    assert plugin.model.requests[-1].model == "other"
+    going_on = await client.say(
+        "say:more", conversation=(await forked(client, answer, 0)).accepted.conversation
+    )
+    assert going_on.text == "more" and ("user", "say:later") not in plugin.received()
 
 
-async def test_a_fork_with_other_words_at_a_step_or_at_the_end() -> None:
+async def test_a_fork_with_other_words_at_a_step_or_at_the_end(
+    plugin: ForkPlugin, client: BlockClient
+) -> None:
     """The words follow the copied history; at the end of a turn a fork needs them."""
-    plugin = ForkPlugin()
-    async with plugin.running() as running:
-        answer = await running.say(PROGRAM)
-        await forked(running, answer, 1, content="say:otherwise")
-        assert plugin.received()[-2:] == [("tool", "noted one"), ("user", "say:otherwise")]
-        with pytest.raises(RemoteFault, match="Give a message to continue") as refused:
-            await forked(running, answer, 3)
-        assert refused.value.code == "conflict"
-        assert (await forked(running, answer, 3, content="say:and on")).text == "and on"
-        assert ("assistant", "second") in [(role, text.strip()) for role, text in plugin.received()]
+    answer = await client.say(PROGRAM)
+    await forked(client, answer, 1, content="say:otherwise")
+    assert plugin.received()[-2:] == [("tool", "noted one"), ("user", "say:otherwise")]
+    with pytest.raises(RemoteFault, match="Give a message to continue") as refused:
+        await forked(client, answer, 3)
+    assert refused.value.code == "conflict"
+    assert (await forked(client, answer, 3, content="say:and on")).text == "and on"
+    assert ("assistant", "second") in [(role, text.strip()) for role, text in plugin.received()]
 
 
-async def test_a_turn_that_waits_for_a_person_can_be_forked_and_still_waits() -> None:
+async def test_a_turn_that_waits_for_a_person_can_be_forked_and_still_waits(
+    plugin: ForkPlugin, client: BlockClient
+) -> None:
     """Its answer is not stored yet; the journal has it."""
-    plugin = ForkPlugin()
     plugin.asking = True
-    async with plugin.running() as running:
-        first = await running.say("say:earlier")
-        accepted = await running.send(
-            'call:note {"text": "x"} ;; say:done', conversation=first.accepted.conversation
-        )
-        asked = None
-        with anyio.fail_after(60):
-            async for event in running.gateway.watch(accepted.conversation, accepted.turn):
-                if isinstance(event, ApprovalRequested):
-                    asked = event
-                    break
-        assert asked is not None
-        fork = await running.gateway.fork(ForkTurn(turn=accepted.turn, step=0, content="say:instead"))
-        assert (await running.answer(fork)).text == "instead"
-        assert plugin.received()[:2] == [("user", "say:earlier"), ("assistant", "earlier")]
-        assert (await running.gateway.turn(accepted.turn)).status == "parked" and plugin.notes == []
-        await running.gateway.decide(accepted.turn, asked.call.id, asked.call_hash, allow=True)
-        assert (await running.answer(accepted)).text.endswith("done") and plugin.notes == ["x"]
+    first = await client.say("say:earlier")
+    accepted = await client.send(
+        'call:note {"text": "x"} ;; say:done', conversation=first.accepted.conversation
+    )
+    asked = None
+    with anyio.fail_after(60):
+        async for event in client.gateway.watch(accepted.conversation, accepted.turn):
+            if isinstance(event, ApprovalRequested):
+                asked = event
+                break
+    assert asked is not None
+    fork = await client.gateway.fork(ForkTurn(turn=accepted.turn, step=0, content="say:instead"))
+    assert (await client.answer(fork)).text == "instead"
+    assert plugin.received()[:2] == [("user", "say:earlier"), ("assistant", "earlier")]
+    assert (await client.gateway.turn(accepted.turn)).status == "parked" and plugin.notes == []
+    await client.gateway.decide(accepted.turn, asked.call.id, asked.call_hash, allow=True)
+    assert (await client.answer(accepted)).text.endswith("done") and plugin.notes == ["x"]
 
 
-async def test_an_impossible_fork_is_refused_with_the_reason() -> None:
+async def test_an_impossible_fork_is_refused_with_the_reason(client: BlockClient) -> None:
     """An unknown turn, one whose journal is gone, a step that it does not have, a block that takes nothing."""
-    plugin = ForkPlugin()
-    async with plugin.running() as running:
-        answer = await running.say("say:hello")
-        for turn, step, code, why in (
-            ("turn_nobody", 0, "not_found", "There is no such turn"),
-            ("../evil *", 0, "not_found", "There is no such turn"),
-            (answer.accepted.turn, 7, "invalid_request", "no step 7: its steps are 0 to 0"),
-            (answer.accepted.turn, -1, "invalid_request", "no step -1"),
-        ):
-            with pytest.raises(RemoteFault, match=why) as refused:
-                await running.gateway.fork(ForkTurn(turn=turn, step=step))
-            assert refused.value.code == code
-        await running.gateway.create_block("garden")
-        other = await running.say("say:there", block="garden")
-        await running.gateway.archive_block("garden")
-        with pytest.raises(RemoteFault, match="garden") as refused:
-            await forked(running, other, 0)
-        assert refused.value.code == "not_found"
-        await running.bus.purge(JOURNAL, turn=answer.accepted.turn)
-        with pytest.raises(RemoteFault, match="There is no such turn"):
-            await forked(running, answer, 0)
+    answer = await client.say("say:hello")
+    for turn, step, code, why in (
+        ("turn_nobody", 0, "not_found", "There is no such turn"),
+        ("../evil *", 0, "not_found", "There is no such turn"),
+        (answer.accepted.turn, 7, "invalid_request", "no step 7: its steps are 0 to 0"),
+        (answer.accepted.turn, -1, "invalid_request", "no step -1"),
+    ):
+        with pytest.raises(RemoteFault, match=why) as refused:
+            await client.gateway.fork(ForkTurn(turn=turn, step=step))
+        assert refused.value.code == code
+    await client.gateway.create_block("garden")
+    other = await client.say("say:there", block="garden")
+    await client.gateway.archive_block("garden")
+    with pytest.raises(RemoteFault, match="garden") as refused:
+        await forked(client, other, 0)
+    assert refused.value.code == "not_found"
+    await client.bus.purge(JOURNAL, turn=answer.accepted.turn)
+    with pytest.raises(RemoteFault, match="There is no such turn"):
+        await forked(client, answer, 0)
 
 
-async def test_a_repeat_is_the_same_fork_and_a_fork_can_be_driven_again() -> None:
+async def test_a_repeat_is_the_same_fork_and_a_fork_can_be_driven_again(
+    plugin: ForkPlugin, client: BlockClient
+) -> None:
     """The same client id counts once, and is not taken for a message of that id; the fork's own journal replays byte
     for byte; its trace is linked to the turn's."""
-    plugin = ForkPlugin()
-    async with plugin.running() as running:
-        said = await running.gateway.send(SendMessage(content=PROGRAM, client_id="one"))
-        answer = await running.answer(said)
-        request = ForkTurn(turn=said.turn, step=1, client_id="one")
-        once, twice = await running.gateway.fork(request), await running.gateway.fork(request)
-        assert once.turn == twice.turn and once.conversation == twice.conversation != said.conversation
-        await running.answer(once)
-        assert (await running.gateway.fork(request)).duplicate and plugin.notes == ["one", "two", "two"]
-        raw = [
-            s.data
-            async for s in running.bus.history(RAW_JOURNAL, turn=once.turn, conversation=once.conversation)
-        ]
-        assert replay(once.turn, raw).same
-        origin = (await running.gateway.turn(answer.accepted.turn)).traceparent
-        trace = (await running.gateway.turn(once.turn)).traceparent
-        assert origin and trace
-        links: list[str] = []
-        with anyio.fail_after(60):
-            while origin.split("-")[1] not in links:
-                spans = [
-                    s
-                    async for batch in running.bus.history(SPANS, trace=trace.split("-")[1])
-                    for s in batch.data.spans
-                ]
-                links = [link for span in spans for link in span.links]
+    said = await client.gateway.send(SendMessage(content=PROGRAM, client_id="one", block=client.block))
+    answer = await client.answer(said)
+    request = ForkTurn(turn=said.turn, step=1, client_id="one")
+    once, twice = await client.gateway.fork(request), await client.gateway.fork(request)
+    assert once.turn == twice.turn and once.conversation == twice.conversation != said.conversation
+    await client.answer(once)
+    assert (await client.gateway.fork(request)).duplicate and plugin.notes == ["one", "two", "two"]
+    raw = [
+        s.data async for s in client.bus.history(RAW_JOURNAL, turn=once.turn, conversation=once.conversation)
+    ]
+    assert replay(once.turn, raw).same
+    origin = (await client.gateway.turn(answer.accepted.turn)).traceparent
+    trace = (await client.gateway.turn(once.turn)).traceparent
+    assert origin and trace
+    links: list[str] = []
+    with anyio.fail_after(60):
+        while origin.split("-")[1] not in links:
+            spans = [
+                s
+                async for batch in client.bus.history(SPANS, trace=trace.split("-")[1])
+                for s in batch.data.spans
+            ]
+            links = [link for span in spans for link in span.links]
 
 
-async def test_over_http() -> None:
+async def test_over_http(client: BlockClient) -> None:
     """``POST /api/turns/{id}/fork`` takes a step and answers as steering does; behind the door; nonsense is a 4xx."""
-    plugin = ForkPlugin()
-    async with plugin.running() as running:
-        answer = await running.say("say:hello")
-        path = f"/api/turns/{answer.accepted.turn}/fork"
-        async with httpx.AsyncClient(base_url=running.url, timeout=60) as stranger:
-            assert (await stranger.post(path, json={"step": 0})).status_code == 401
-        headers = {"authorization": f"Bearer {running.token}"}
-        async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
-            taken = await http.post(path, json={"step": 0, "content": "say:again"})
-            assert taken.status_code == 202
-            found = taken.json()
-            assert found["conversation_id"] != answer.accepted.conversation
-            events = await http.get(f"/api/turns/{found['turn']}/events")
-            assert "again" in events.text and "event: done" in events.text
-            for body in ({}, {"step": -1}, {"step": "one"}, {"step": 9}):
-                assert 400 <= (await http.post(path, json=body)).status_code < 500
-            assert (await http.post("/api/turns/turn_nobody/fork", json={"step": 0})).status_code == 404
+    answer = await client.say("say:hello")
+    path = f"/api/turns/{answer.accepted.turn}/fork"
+    async with httpx.AsyncClient(base_url=client.platform.url, timeout=60) as stranger:
+        assert (await stranger.post(path, json={"step": 0})).status_code == 401
+    headers = {"authorization": f"Bearer {client.platform.token}"}
+    async with httpx.AsyncClient(base_url=client.platform.url, headers=headers, timeout=60) as http:
+        taken = await http.post(path, json={"step": 0, "content": "say:again"})
+        assert taken.status_code == 202
+        found = taken.json()
+        assert found["conversation_id"] != answer.accepted.conversation
+        events = await http.get(f"/api/turns/{found['turn']}/events")
+        assert "again" in events.text and "event: done" in events.text
+        for body in ({}, {"step": -1}, {"step": "one"}, {"step": 9}):
+            assert 400 <= (await http.post(path, json=body)).status_code < 500
+        assert (await http.post("/api/turns/turn_nobody/fork", json={"step": 0})).status_code == 404
 
 
 def test_the_command(tmp_path: Path) -> None:

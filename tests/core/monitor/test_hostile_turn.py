@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 import trunkline
+from tests.block_client import BlockClient, client_of_new_block
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.gateway.subjects import DECIDE_APPROVAL
@@ -30,7 +32,7 @@ from trunkline.contracts.turns.journal_messages import ModelCallPlanned, TurnFin
 from trunkline.contracts.turns.messages import ApprovalDecided, TurnRequested, TurnSteered
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.runtime.block_access import BlockAccess
-from trunkline.testing.platform import CHANNEL, Platform, platform
+from trunkline.testing.platform import CHANNEL, Platform, PlatformClient, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.conversations import ConversationService
@@ -57,6 +59,10 @@ class Tools:
     """Tools for the tests; ``log`` has their effects."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, for the next test."""
         self.log: list[str] = []
         self.gate = anyio.Event()
 
@@ -118,20 +124,59 @@ async def scripted(
         yield running, model
 
 
+@dataclass(frozen=True)
+class Shared:
+    """A platform that tests share, its model and its tools. A person decides about every write."""
+
+    running: Platform
+    model: ScriptedModel
+    tools: Tools
+
+
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[Shared]:
+    """One platform for the tests without plugins, settings or a home of their own."""
+    tools = Tools()
+    async with scripted(tools, Gate()) as (running, model):
+        yield Shared(running, model, tools)
+
+
+@pytest.fixture
+def tools(shared: Shared) -> Tools:
+    """The tools of the shared platform, which have done nothing."""
+    shared.tools.forget()
+    return shared.tools
+
+
+@pytest.fixture
+def model(shared: Shared) -> ScriptedModel:
+    """The model of the shared platform, which was asked nothing."""
+    shared.model.requests.clear()
+    return shared.model
+
+
+@pytest.fixture
+async def client(shared: Shared, tools: Tools, model: ScriptedModel) -> BlockClient:
+    """A client of the shared platform, with a block of its own."""
+    return await client_of_new_block(shared.running)
+
+
 async def until(check: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
     with anyio.fail_after(seconds):
         while not await check():  # noqa: ASYNC110 - what is waited for is in other workers
             await anyio.sleep(0.02)
 
 
-async def status_is(running: Platform, turn: str, status: str) -> None:
+async def status_is(running: PlatformClient, turn: str, status: str) -> None:
     async def is_so() -> bool:
         return (await running.gateway.turn(turn)).status == status
 
     await until(is_so)
 
 
-async def asked_of(running: Platform, accepted: MessageAccepted, count: int = 1) -> list[ApprovalRequested]:
+async def asked_of(
+    running: PlatformClient, accepted: MessageAccepted, count: int = 1
+) -> list[ApprovalRequested]:
     asked: list[ApprovalRequested] = []
     with anyio.fail_after(60):
         async for event in running.gateway.watch(accepted.conversation, accepted.turn):
@@ -143,7 +188,7 @@ async def asked_of(running: Platform, accepted: MessageAccepted, count: int = 1)
 
 
 async def decide(
-    running: Platform, accepted: MessageAccepted, asked: ApprovalRequested, *, allow: bool
+    running: PlatformClient, accepted: MessageAccepted, asked: ApprovalRequested, *, allow: bool
 ) -> None:
     decision = ApprovalDecided(
         turn=accepted.turn, call=asked.call.id, call_hash=asked.call_hash, allow=allow, by="x"
@@ -151,12 +196,12 @@ async def decide(
     await running.bus.call(DECIDE_APPROVAL, decision, channel=CHANNEL)
 
 
-async def message_texts(running: Platform, conversation: str) -> list[str]:
+async def message_texts(running: PlatformClient, conversation: str) -> list[str]:
     view = await running.gateway.conversation(conversation)
     return [message.content for message in view.messages]
 
 
-async def ends_of(running: Platform, accepted: MessageAccepted) -> list[TurnFinished]:
+async def ends_of(running: PlatformClient, accepted: MessageAccepted) -> list[TurnFinished]:
     keys = {"conversation": accepted.conversation, "turn": accepted.turn}
     entries = [e async for s in running.bus.history(JOURNAL, after=0, **keys) for e in s.data.entries]
     return [entry for entry in entries if isinstance(entry, TurnFinished)]
@@ -189,62 +234,56 @@ async def test_a_plugin_stops_a_turn_before_its_next_step() -> None:
         assert (await running.say("say:on", conversation=answer.accepted.conversation)).text == "on"
 
 
-async def test_a_decision_is_about_the_call_that_it_names() -> None:
+async def test_a_decision_is_about_the_call_that_it_names(client: BlockClient, tools: Tools) -> None:
     """Of two calls with the same tool and arguments, the denied one is denied, and the other one runs."""
-    tools = Tools()
-    async with scripted(tools, Gate()) as (running, _):
-        accepted = await running.send('parallel:note {"text": "x"} note {"text": "x"} ;; say:done')
-        first, second = await asked_of(running, accepted, 2)
-        await status_is(running, accepted.turn, "parked")
-        await decide(running, accepted, second, allow=False)
-        await decide(running, accepted, first, allow=True)
-        answer = await running.answer(accepted)
-        ended = {event.call_id: event for event in answer.events if isinstance(event, ToolEnded)}
-        assert ended[second.call.id].error and not ended[first.call.id].error
-        assert tools.log == ["x"]
+    accepted = await client.send('parallel:note {"text": "x"} note {"text": "x"} ;; say:done')
+    first, second = await asked_of(client, accepted, 2)
+    await status_is(client, accepted.turn, "parked")
+    await decide(client, accepted, second, allow=False)
+    await decide(client, accepted, first, allow=True)
+    answer = await client.answer(accepted)
+    ended = {event.call_id: event for event in answer.events if isinstance(event, ToolEnded)}
+    assert ended[second.call.id].error and not ended[first.call.id].error
+    assert tools.log == ["x"]
 
 
-async def test_of_many_decisions_the_first_counts() -> None:
+async def test_of_many_decisions_the_first_counts(client: BlockClient, tools: Tools) -> None:
     """Every concurrent decision after the first is too late, whether or not its sender is told; the call runs once."""
-    tools = Tools()
-    async with scripted(tools, Gate()) as (running, _):
-        accepted = await running.send('call:note {"text": "x"} ;; say:done')
-        (asked,) = await asked_of(running, accepted)
-        await status_is(running, accepted.turn, "parked")
-        decision = ApprovalDecided(
-            turn=accepted.turn, call=asked.call.id, call_hash=asked.call_hash, allow=False, by="first"
-        )
-        allowed = msgspec.structs.replace(decision, allow=True, by="late")
-        for item in (decision, allowed, allowed, decision):
-            await running.bus.append(INBOX, item, conversation=accepted.conversation)
-        answer = await running.answer(accepted)
-        await until(lambda: inbox_is_empty(running, accepted.conversation))
-        settled = [event for event in answer.events if isinstance(event, ApprovalSettled)]
-        assert [(event.allow, event.by) for event in settled] == [(False, "first")] and tools.log == []
-        with pytest.raises(RemoteFault, match="conflict"):
-            await decide(running, accepted, asked, allow=True)
+    accepted = await client.send('call:note {"text": "x"} ;; say:done')
+    (asked,) = await asked_of(client, accepted)
+    await status_is(client, accepted.turn, "parked")
+    decision = ApprovalDecided(
+        turn=accepted.turn, call=asked.call.id, call_hash=asked.call_hash, allow=False, by="first"
+    )
+    allowed = msgspec.structs.replace(decision, allow=True, by="late")
+    for item in (decision, allowed, allowed, decision):
+        await client.bus.append(INBOX, item, conversation=accepted.conversation)
+    answer = await client.answer(accepted)
+    await until(lambda: inbox_is_empty(client, accepted.conversation))
+    settled = [event for event in answer.events if isinstance(event, ApprovalSettled)]
+    assert [(event.allow, event.by) for event in settled] == [(False, "first")] and tools.log == []
+    with pytest.raises(RemoteFault, match="conflict"):
+        await decide(client, accepted, asked, allow=True)
 
 
-async def test_a_steered_message_that_comes_too_late_keeps_its_place() -> None:
+async def test_a_steered_message_that_comes_too_late_keeps_its_place(client: BlockClient) -> None:
     """It becomes a separate turn, after the messages that were accepted before it."""
-    tools = Tools()
-    async with scripted(tools) as (running, _):
-        first = await running.send("call:wait {} ;; say:one")
-        await status_is(running, first.turn, "running")
-        second = await running.send("say:two", conversation=first.conversation)
-        await running.gateway.cancel(first.turn)
-        await running.bus.append(INBOX, steering(first, "say:three"), conversation=first.conversation)
-        await running.answer(second)
-        await until_message_is_stored(running, first.conversation, "three")
-        assert (await message_texts(running, first.conversation))[-4:] == [
-            "say:two",
-            "two",
-            "say:three",
-            "three",
-        ]
+    first = await client.send("call:wait {} ;; say:one")
+    await status_is(client, first.turn, "running")
+    second = await client.send("say:two", conversation=first.conversation)
+    await client.gateway.cancel(first.turn)
+    await client.bus.append(INBOX, steering(first, "say:three"), conversation=first.conversation)
+    await client.answer(second)
+    await until_message_is_stored(client, first.conversation, "three")
+    assert (await message_texts(client, first.conversation))[-4:] == [
+        "say:two",
+        "two",
+        "say:three",
+        "three",
+    ]
 
 
-async def until_message_is_stored(running: Platform, conversation: str, text: str) -> None:
+async def until_message_is_stored(running: PlatformClient, conversation: str, text: str) -> None:
     async def is_so() -> bool:
         return text in await message_texts(running, conversation)
 
@@ -307,67 +346,66 @@ NEWER_JOURNAL = Topic(
 )
 
 
-async def test_a_journal_that_cannot_be_read_ends_its_turn_and_no_more() -> None:
+async def test_a_journal_that_cannot_be_read_ends_its_turn_and_no_more(
+    client: BlockClient, tools: Tools
+) -> None:
     """The turn ends with the code internal; the messages behind it are answered."""
-    tools = Tools()
-    async with scripted(tools) as (running, _):
-        first = await running.send("call:wait {} ;; say:one")
-        await status_is(running, first.turn, "running")
-        second = await running.send("say:two", conversation=first.conversation)
-        record = NewerRecord(turn=first.turn, epoch=1, owner="newer", entries=({"type": "from_the_future"},))
-        await running.bus.append(NEWER_JOURNAL, record, conversation=first.conversation, turn=first.turn)
-        tools.gate.set()
-        assert (await running.answer(first)).ended.code == "internal"
-        assert (await running.gateway.turn(first.turn)).status == "finished"
-        assert (await running.answer(second)).text == "two"
-        assert (await running.say("say:on", conversation=first.conversation)).text == "on"
-        assert (await message_texts(running, first.conversation))[0] == "call:wait {} ;; say:one"
-        await running.bus.purge(FEED, conversation=first.conversation, turn=first.turn)
-        assert (await running.answer(first)).ended.code == "internal"
+    first = await client.send("call:wait {} ;; say:one")
+    await status_is(client, first.turn, "running")
+    second = await client.send("say:two", conversation=first.conversation)
+    record = NewerRecord(turn=first.turn, epoch=1, owner="newer", entries=({"type": "from_the_future"},))
+    await client.bus.append(NEWER_JOURNAL, record, conversation=first.conversation, turn=first.turn)
+    tools.gate.set()
+    assert (await client.answer(first)).ended.code == "internal"
+    assert (await client.gateway.turn(first.turn)).status == "finished"
+    assert (await client.answer(second)).text == "two"
+    assert (await client.say("say:on", conversation=first.conversation)).text == "on"
+    assert (await message_texts(client, first.conversation))[0] == "call:wait {} ;; say:one"
+    await client.bus.purge(FEED, conversation=first.conversation, turn=first.turn)
+    assert (await client.answer(first)).ended.code == "internal"
 
 
-async def test_a_turn_found_only_in_the_journal_is_ended_before_the_next() -> None:
+async def test_a_turn_found_only_in_the_journal_is_ended_before_the_next(
+    client: BlockClient, model: ScriptedModel
+) -> None:
     """A server that lost an inbox item, or a decision further behind: the turn begun by a dead owner keeps its place,
     and the message behind it is given its answer."""
-    async with scripted() as (running, model):
-        first = (await running.say("say:one")).accepted
-        message = Message(id="msg_lost", role="user", content="say:two")
-        request = TurnRequested(
-            turn="turn_lost", block="main", conversation=first.conversation, message=message, actor="owner",
-            channel=CHANNEL,
-        )  # fmt: skip
-        entries = (TurnStarted(request=request, model=""), ModelCallPlanned(step=0))
-        record = TurnRecord(turn="turn_lost", epoch=1, owner="dead", entries=entries)
-        await running.bus.append(JOURNAL, record, conversation=first.conversation, turn="turn_lost")
-        assert (await running.say("say:three", conversation=first.conversation)).text == "three"
-        assert await message_texts(running, first.conversation) == [
-            "say:one", "one", "say:two", "two", "say:three", "three",
-        ]  # fmt: skip
-        assert "two" in [message.content for message in model.requests[-1].messages]
+    first = (await client.say("say:one")).accepted
+    message = Message(id="msg_lost", role="user", content="say:two")
+    request = TurnRequested(
+        turn="turn_lost", block=client.block, conversation=first.conversation, message=message, actor="owner",
+        channel=CHANNEL,
+    )  # fmt: skip
+    entries = (TurnStarted(request=request, model=""), ModelCallPlanned(step=0))
+    record = TurnRecord(turn="turn_lost", epoch=1, owner="dead", entries=entries)
+    await client.bus.append(JOURNAL, record, conversation=first.conversation, turn="turn_lost")
+    assert (await client.say("say:three", conversation=first.conversation)).text == "three"
+    assert await message_texts(client, first.conversation) == [
+        "say:one", "one", "say:two", "two", "say:three", "three",
+    ]  # fmt: skip
+    assert "two" in [message.content for message in model.requests[-1].messages]
 
 
-async def test_an_unreadable_turn_does_not_stop_others() -> None:
+async def test_an_unreadable_turn_does_not_stop_others(client: BlockClient) -> None:
     """The journal ends with an unknown turn without its message: the next message is answered."""
-    async with scripted() as (running, _):
-        first = (await running.say("say:one")).accepted
-        record = NewerRecord(turn="turn_new", epoch=1, owner="newer", entries=({"type": "from_the_future"},))
-        await running.bus.append(NEWER_JOURNAL, record, conversation=first.conversation, turn="turn_new")
-        assert (await running.say("say:two", conversation=first.conversation)).text == "two"
-        assert (await running.say("say:three", conversation=first.conversation)).text == "three"
+    first = (await client.say("say:one")).accepted
+    record = NewerRecord(turn="turn_new", epoch=1, owner="newer", entries=({"type": "from_the_future"},))
+    await client.bus.append(NEWER_JOURNAL, record, conversation=first.conversation, turn="turn_new")
+    assert (await client.say("say:two", conversation=first.conversation)).text == "two"
+    assert (await client.say("say:three", conversation=first.conversation)).text == "three"
 
 
 class UnknownRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v99"):
     """A record of a type that no reader knows."""
 
 
-async def test_garbage_after_a_journal_does_not_stop_the_conversation() -> None:
+async def test_garbage_after_a_journal_does_not_stop_the_conversation(client: BlockClient) -> None:
     """A record of an unknown kind follows an ended turn: the next message is still answered."""
     topic = Topic(name="garbage", subject=JOURNAL.subject, payload=UnknownRecord, stream=JOURNAL.stream)
-    async with scripted() as (running, _):
-        first = (await running.say("say:one")).accepted
-        await running.bus.append(topic, UnknownRecord(), conversation=first.conversation, turn=first.turn)
-        assert (await running.say("say:two", conversation=first.conversation)).text == "two"
-        assert await message_texts(running, first.conversation) == ["say:one", "one", "say:two", "two"]
+    first = (await client.say("say:one")).accepted
+    await client.bus.append(topic, UnknownRecord(), conversation=first.conversation, turn=first.turn)
+    assert (await client.say("say:two", conversation=first.conversation)).text == "two"
+    assert await message_texts(client, first.conversation) == ["say:one", "one", "say:two", "two"]
 
 
 async def test_items_for_an_abandoned_turn_are_not_lost() -> None:
@@ -407,22 +445,22 @@ async def test_a_turn_given_up_in_its_middle_ends_once() -> None:
         assert len(await ends_of(running, first)) == 1
 
 
-async def test_a_parked_turn_remains_parked_when_steered() -> None:
+async def test_a_parked_turn_remains_parked_when_steered(
+    client: BlockClient, tools: Tools, model: ScriptedModel
+) -> None:
     """The turn accepts the message, continues to wait, and reports so; the later decision still reaches it."""
-    tools = Tools()
-    async with scripted(tools, Gate()) as (running, model):
-        first = await running.send('call:note {"text": "x"} ;; say:one')
-        (asked,) = await asked_of(running, first)
-        await status_is(running, first.turn, "parked")
-        await running.send("and hurry", conversation=first.conversation, steer=first.turn)
-        await until(lambda: inbox_is_empty(running, first.conversation))
-        await status_is(running, first.turn, "parked")
-        await decide(running, first, asked, allow=True)
-        await running.answer(first)
-        assert model.requests[-1].messages[-1].content == "and hurry" and tools.log == ["x"]
+    first = await client.send('call:note {"text": "x"} ;; say:one')
+    (asked,) = await asked_of(client, first)
+    await status_is(client, first.turn, "parked")
+    await client.send("and hurry", conversation=first.conversation, steer=first.turn)
+    await until(lambda: inbox_is_empty(client, first.conversation))
+    await status_is(client, first.turn, "parked")
+    await decide(client, first, asked, allow=True)
+    await client.answer(first)
+    assert model.requests[-1].messages[-1].content == "and hurry" and tools.log == ["x"]
 
 
-async def inbox_is_empty(running: Platform, conversation: str) -> bool:
+async def inbox_is_empty(running: PlatformClient, conversation: str) -> bool:
     return not [s async for s in running.bus.history(INBOX, after=0, conversation=conversation)]
 
 
@@ -449,43 +487,40 @@ async def test_a_truncated_text_is_stored_as_shown() -> None:
     assert shown.text == text == "some and more"
 
 
-async def test_a_steered_message_sent_again_is_still_part_of_its_turn() -> None:
+async def test_a_steered_message_sent_again_is_still_part_of_its_turn(
+    client: BlockClient, tools: Tools
+) -> None:
     """A client that repeats itself after the turn has ended gets the turn that took the message in."""
-    tools = Tools()
-    async with scripted(tools) as (running, _):
-        first = await running.send("call:wait {} ;; say:done")
-        await status_is(running, first.turn, "running")
-        given = {"conversation": first.conversation, "steer": first.turn, "client_id": "abc"}
-        steered = await running.send("and hurry", **given)
-        await until(lambda: has_message(running, first.conversation, "and hurry"))
-        tools.gate.set()
-        await running.answer(first)
-        again = await running.send("and hurry", **given)
-        assert again.turn == steered.turn == first.turn and again.duplicate
-        assert (await message_texts(running, first.conversation)).count("and hurry") == 1
+    first = await client.send("call:wait {} ;; say:done")
+    await status_is(client, first.turn, "running")
+    given = {"conversation": first.conversation, "steer": first.turn, "client_id": "abc"}
+    steered = await client.send("and hurry", **given)
+    await until(lambda: has_message(client, first.conversation, "and hurry"))
+    tools.gate.set()
+    await client.answer(first)
+    again = await client.send("and hurry", **given)
+    assert again.turn == steered.turn == first.turn and again.duplicate
+    assert (await message_texts(client, first.conversation)).count("and hurry") == 1
 
 
-async def has_message(running: Platform, conversation: str, text: str) -> bool:
+async def has_message(running: PlatformClient, conversation: str, text: str) -> bool:
     return text in await message_texts(running, conversation)
 
 
-async def test_a_conversation_is_found_while_its_first_turn_ends() -> None:
+async def test_a_conversation_is_found_while_its_first_turn_ends(client: BlockClient, tools: Tools) -> None:
     """A second message at that moment does not get the error that there is no such conversation."""
-    tools = Tools()
-    async with scripted(tools) as (running, _):
-        first = await running.send("call:wait {} ;; say:one")
-        await status_is(running, first.turn, "running")
+    first = await client.send("call:wait {} ;; say:one")
+    await status_is(client, first.turn, "running")
 
-        class Late(TurnLookup):
-            async def block_of(self, conversation: str) -> str | None:
-                tools.gate.set()
-                await running.answer(first)
-                await until(lambda: inbox_is_empty(running, conversation))
-                return await super().block_of(conversation)
+    class Late(TurnLookup):
+        async def block_of(self, conversation: str) -> str | None:
+            tools.gate.set()
+            await client.answer(first)
+            await until(lambda: inbox_is_empty(client, conversation))
+            return await super().block_of(conversation)
 
-        bus = running.bus
-        found = ConversationService(bus, Late(bus), BlockCache(bus), BlockAccess(bus))
-        assert await found.block_of(first.conversation) == first.block
+    found = ConversationService(client.bus, Late(client.bus), BlockCache(client.bus), BlockAccess(client.bus))
+    assert await found.block_of(first.conversation) == first.block
 
 
 async def test_a_recreated_inbox_loses_nothing() -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from nats.aio.msg import Msg
 
 import trunkline
+from tests.block_client import BlockClient, client_of_new_block
 from trunkline.contracts.conversations.messages import ListConversations
 from trunkline.contracts.gateway.subjects import DECIDE_APPROVAL
 from trunkline.contracts.memory.files import WriteMemory
@@ -38,7 +40,7 @@ from trunkline.contracts.workers.subjects import SPANS
 from trunkline.errors import FIXED_SENTENCES
 from trunkline.telemetry import semconv
 from trunkline.telemetry.trace_tree import span_notes
-from trunkline.testing.platform import CHANNEL, Platform, platform, text_of
+from trunkline.testing.platform import CHANNEL, Platform, PlatformClient, platform, text_of
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
 from trunkline_bus.streams.jetstream import request_api
@@ -61,9 +63,13 @@ class Tools:
     """Tools for the tests; ``log`` has their effects."""
 
     def __init__(self) -> None:
+        self.waiting = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, for the next test."""
         self.log: list[str] = []
         self.gate = anyio.Event()
-        self.waiting = 0
 
     @trunkline.hookimpl
     def trunkline_tools(self) -> Sequence[trunkline.Tool]:
@@ -86,12 +92,69 @@ class Tools:
         return [note, wait]
 
 
+class AskFirst:
+    """A gate that wants a person's yes for every write."""
+
+    stage = "gate"
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        if invocation.spec.effect == "read" or invocation.approved == invocation.call_hash:
+            return await proceed(invocation)
+        return ToolOutcome(
+            call=invocation.context.call, status="approval", call_hash=invocation.call_hash,
+            question=f"Run {invocation.spec.name}?",
+        )  # fmt: skip
+
+
+class Gate:
+    @trunkline.hookimpl
+    def trunkline_tool_middleware(self) -> Sequence[Any]:
+        return [AskFirst()]
+
+
 @asynccontextmanager
 async def scripted(*plugins: object, **config: Any) -> AsyncIterator[tuple[Platform, ScriptedModel]]:
     model = ScriptedModel()
     settings = {"runtime.provider_adapter": model.name, **config}
     async with platform(plugins=[Models(model), *plugins], config=settings) as running:
         yield running, model
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A platform that tests share, its model and its tools. A person decides about every write."""
+
+    running: Platform
+    model: ScriptedModel
+    tools: Tools
+
+
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[Shared]:
+    """One platform for the tests without plugins, settings or a home of their own."""
+    tools = Tools()
+    async with scripted(tools, Gate()) as (running, model):
+        yield Shared(running, model, tools)
+
+
+@pytest.fixture
+def tools(shared: Shared) -> Tools:
+    """The tools of the shared platform, which have done nothing."""
+    shared.tools.forget()
+    return shared.tools
+
+
+@pytest.fixture
+def model(shared: Shared) -> ScriptedModel:
+    """The model of the shared platform, which was asked nothing."""
+    shared.model.requests.clear()
+    return shared.model
+
+
+@pytest.fixture
+async def client(shared: Shared, tools: Tools, model: ScriptedModel) -> BlockClient:
+    """A client of the shared platform, with a block of its own."""
+    return await client_of_new_block(shared.running)
 
 
 async def test_text_that_comes_with_tool_calls_is_kept_and_given_back() -> None:
@@ -126,7 +189,7 @@ async def test_a_finished_item_redelivered_by_the_server_is_removed() -> None:
         await until(lambda: inbox_holds(running, conversation, 0))
 
 
-async def inbox_holds(running: Platform, conversation: str, count: int) -> bool:
+async def inbox_holds(running: PlatformClient, conversation: str, count: int) -> bool:
     return len([one async for one in running.bus.history(INBOX, conversation=conversation)]) == count
 
 
@@ -136,47 +199,42 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
             await anyio.sleep(0.05)
 
 
-async def test_a_second_message_waits_for_the_first() -> None:
+async def test_a_second_message_waits_for_the_first(client: BlockClient, tools: Tools) -> None:
     """One turn at a time in a conversation, in the order of acceptance; other conversations are not held up."""
-    tools = Tools()
-    async with scripted(tools) as (running, _):
-        first = await running.send("call:wait {} ;; say:one")
-        second = await running.send("say:two", conversation=first.conversation)
-        assert (await running.say("say:elsewhere")).text == "elsewhere"
-        assert (await running.gateway.turn(second.turn)).status == "queued"
-        tools.gate.set()
-        assert [(await running.answer(a)).text for a in (first, second)] == ["one", "two"]
-        view = await running.gateway.conversation(first.conversation)
-        said = [message.content for message in view.messages if message.content]
-        assert said == ["call:wait {} ;; say:one", "one", "say:two", "two"]
+    first = await client.send("call:wait {} ;; say:one")
+    second = await client.send("say:two", conversation=first.conversation)
+    assert (await client.say("say:elsewhere")).text == "elsewhere"
+    assert (await client.gateway.turn(second.turn)).status == "queued"
+    tools.gate.set()
+    assert [(await client.answer(a)).text for a in (first, second)] == ["one", "two"]
+    view = await client.gateway.conversation(first.conversation)
+    said = [message.content for message in view.messages if message.content]
+    assert said == ["call:wait {} ;; say:one", "one", "say:two", "two"]
 
 
-async def test_a_cancel_keeps_what_was_shown() -> None:
+async def test_a_cancel_keeps_what_was_shown(client: BlockClient) -> None:
     """The turn ends at once, the partial text is stored and marked, and the conversation continues."""
-    async with scripted() as (running, _):
-        accepted = await running.send("slow:200:20")
-        events = []
-        async for event in running.gateway.watch(accepted.conversation, accepted.turn):
-            events.append(event)
-            if len(events) == 3:
-                await running.gateway.cancel(accepted.turn)
-        assert events[-1].reason == "cancelled"
-        view = await running.gateway.conversation(accepted.conversation)
-        assert view.messages[-1].partial and view.messages[-1].content == text_of(events)
-        assert (await running.say("say:on", conversation=accepted.conversation)).text == "on"
+    accepted = await client.send("slow:200:20")
+    events = []
+    async for event in client.gateway.watch(accepted.conversation, accepted.turn):
+        events.append(event)
+        if len(events) == 3:
+            await client.gateway.cancel(accepted.turn)
+    assert events[-1].reason == "cancelled"
+    view = await client.gateway.conversation(accepted.conversation)
+    assert view.messages[-1].partial and view.messages[-1].content == text_of(events)
+    assert (await client.say("say:on", conversation=accepted.conversation)).text == "on"
 
 
-async def test_a_cancel_stops_the_tool_too() -> None:
+async def test_a_cancel_stops_the_tool_too(client: BlockClient, tools: Tools) -> None:
     """A waiting tool is cancelled; its call gets a result with the reason."""
-    tools = Tools()
-    async with scripted(tools) as (running, _):
-        accepted = await running.send("call:wait {} ;; say:done")
-        async for event in running.gateway.watch(accepted.conversation, accepted.turn):
-            if isinstance(event, ToolStarted):
-                await _until(lambda: _waits(tools))
-                await running.gateway.cancel(accepted.turn)
-        await _until(lambda: _stopped(tools))
-        assert (await running.answer(accepted)).ended.reason == "cancelled"
+    accepted = await client.send("call:wait {} ;; say:done")
+    async for event in client.gateway.watch(accepted.conversation, accepted.turn):
+        if isinstance(event, ToolStarted):
+            await _until(lambda: _waits(tools))
+            await client.gateway.cancel(accepted.turn)
+    await _until(lambda: _stopped(tools))
+    assert (await client.answer(accepted)).ended.reason == "cancelled"
 
 
 async def _waits(tools: Tools) -> bool:
@@ -187,82 +245,58 @@ async def _stopped(tools: Tools) -> bool:
     return tools.waiting == 0
 
 
-async def test_a_queued_turn_can_be_cancelled_before_it_begins() -> None:
+async def test_a_queued_turn_can_be_cancelled_before_it_begins(
+    client: BlockClient, tools: Tools, model: ScriptedModel
+) -> None:
     """It ends without a model call."""
-    tools = Tools()
-    async with scripted(tools) as (running, model):
-        first = await running.send("call:wait {} ;; say:one")
-        second = await running.send("say:two", conversation=first.conversation)
-        await running.gateway.cancel(second.turn)
-        tools.gate.set()
-        await running.answer(first)
-        assert (await running.answer(second)).ended.reason == "cancelled"
-        assert len(model.requests) == 2
+    first = await client.send("call:wait {} ;; say:one")
+    second = await client.send("say:two", conversation=first.conversation)
+    await client.gateway.cancel(second.turn)
+    tools.gate.set()
+    await client.answer(first)
+    assert (await client.answer(second)).ended.reason == "cancelled"
+    assert len(model.requests) == 2
 
 
-async def test_a_steered_message_joins_at_the_next_step() -> None:
+async def test_a_steered_message_joins_at_the_next_step(
+    client: BlockClient, tools: Tools, model: ScriptedModel
+) -> None:
     """The running turn knows it in its next model call and answers it."""
-    tools = Tools()
-    async with scripted(tools) as (running, model):
-        first = await running.send("call:wait {} ;; say:done")
-        async for event in running.gateway.watch(first.conversation, first.turn):
-            if isinstance(event, ToolStarted):
+    first = await client.send("call:wait {} ;; say:done")
+    async for event in client.gateway.watch(first.conversation, first.turn):
+        if isinstance(event, ToolStarted):
+            break
+    await client.send("and hurry", conversation=first.conversation, steer=first.turn)
+    with anyio.fail_after(60):
+        async for event in client.gateway.watch(first.conversation, first.turn):
+            if isinstance(event, MessageSteered):
                 break
-        await running.send("and hurry", conversation=first.conversation, steer=first.turn)
-        with anyio.fail_after(60):
-            async for event in running.gateway.watch(first.conversation, first.turn):
-                if isinstance(event, MessageSteered):
-                    break
-        tools.gate.set()
-        await running.answer(first)
-        assert model.requests[-1].messages[-1].content == "and hurry"
+    tools.gate.set()
+    await client.answer(first)
+    assert model.requests[-1].messages[-1].content == "and hurry"
 
 
-async def test_steering_a_turn_that_has_ended_begins_one() -> None:
+async def test_steering_a_turn_that_has_ended_begins_one(client: BlockClient) -> None:
     """A message is never lost because it came a moment too late."""
-    async with scripted() as (running, _):
-        first = await running.say("say:one")
-        late = await running.send(
-            "say:two", conversation=first.accepted.conversation, steer=first.accepted.turn
-        )
-        with anyio.fail_after(60):
-            while True:
-                view = await running.gateway.conversation(first.accepted.conversation)
-                if view.messages[-1].content == "two":
-                    break
-                await anyio.sleep(0.05)
-        assert late.conversation == first.accepted.conversation
+    first = await client.say("say:one")
+    late = await client.send("say:two", conversation=first.accepted.conversation, steer=first.accepted.turn)
+    with anyio.fail_after(60):
+        while True:
+            view = await client.gateway.conversation(first.accepted.conversation)
+            if view.messages[-1].content == "two":
+                break
+            await anyio.sleep(0.05)
+    assert late.conversation == first.accepted.conversation
 
 
-async def test_the_same_client_message_is_one_turn() -> None:
+async def test_the_same_client_message_is_one_turn(client: BlockClient, model: ScriptedModel) -> None:
     """A client that repeats itself, because the answer to its request was lost, gets the same turn."""
-    async with scripted() as (running, model):
-        conversation = (await running.say("say:hello")).accepted.conversation
-        first = await running.send("say:one", conversation=conversation, client_id="abc")
-        await running.answer(first)
-        again = await running.send("say:one", conversation=conversation, client_id="abc")
-        assert again.turn == first.turn and (await running.answer(again)).text == "one"
-        assert len(model.requests) == 2
-
-
-class AskFirst:
-    """A gate that wants a person's yes for every write."""
-
-    stage = "gate"
-
-    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
-        if invocation.spec.effect == "read" or invocation.approved == invocation.call_hash:
-            return await proceed(invocation)
-        return ToolOutcome(
-            call=invocation.context.call, status="approval", call_hash=invocation.call_hash,
-            question=f"Run {invocation.spec.name}?",
-        )  # fmt: skip
-
-
-class Gate:
-    @trunkline.hookimpl
-    def trunkline_tool_middleware(self) -> Sequence[Any]:
-        return [AskFirst()]
+    conversation = (await client.say("say:hello")).accepted.conversation
+    first = await client.send("say:one", conversation=conversation, client_id="abc")
+    await client.answer(first)
+    again = await client.send("say:one", conversation=conversation, client_id="abc")
+    assert again.turn == first.turn and (await client.answer(again)).text == "one"
+    assert len(model.requests) == 2
 
 
 async def _until(check: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
@@ -271,15 +305,15 @@ async def _until(check: Callable[[], Awaitable[bool]], seconds: float = 60.0) ->
             await anyio.sleep(0.02)
 
 
-async def _inbox_is_empty(running: Platform, conversation: str) -> bool:
+async def _inbox_is_empty(running: PlatformClient, conversation: str) -> bool:
     return not [s async for s in running.bus.history(INBOX, after=0, conversation=conversation)]
 
 
-async def _is_parked(running: Platform, turn: str) -> bool:
+async def _is_parked(running: PlatformClient, turn: str) -> bool:
     return (await running.gateway.turn(turn)).status == "parked"
 
 
-async def _asked(running: Platform, conversation: str, turn: str) -> ApprovalRequested:
+async def _asked(running: PlatformClient, conversation: str, turn: str) -> ApprovalRequested:
     with anyio.fail_after(60):
         async for event in running.gateway.watch(conversation, turn):
             if isinstance(event, ApprovalRequested):
@@ -288,45 +322,44 @@ async def _asked(running: Platform, conversation: str, turn: str) -> ApprovalReq
 
 
 @pytest.mark.parametrize("allow", [True, False])
-async def test_an_approval_parks_the_turn_and_a_decision_resumes_it(allow: bool) -> None:
-    """Nothing is kept running while a person thinks: the inbox is empty. The decision runs exactly the call, or
+async def test_an_approval_parks_the_turn_and_a_decision_resumes_it(
+    client: BlockClient, tools: Tools, allow: bool
+) -> None:
+    """Nothing is kept client while a person thinks: the inbox is empty. The decision runs exactly the call, or
     denies it."""
-    tools = Tools()
-    async with scripted(tools, Gate()) as (running, _):
-        accepted = await running.send('call:note {"text": "x"} ;; say:done')
-        asked = await _asked(running, accepted.conversation, accepted.turn)
-        await _until(lambda: _is_parked(running, accepted.turn))
-        await _until(lambda: _inbox_is_empty(running, accepted.conversation))
-        assert tools.log == []
-        wrong = ApprovalDecided(turn=accepted.turn, call=asked.call.id, call_hash="other", allow=True, by="x")
-        right = ApprovalDecided(
-            turn=accepted.turn, call=asked.call.id, call_hash=asked.call_hash, allow=allow, by="x"
-        )
-        for decision in (wrong, right):
-            try:
-                await running.bus.call(DECIDE_APPROVAL, decision, channel=CHANNEL)
-            except RemoteFault:  # the gateway may refuse a decision about another call at once
-                assert decision is wrong
-        answer = await running.answer(accepted)
-        assert tools.log == (["x"] if allow else [])
-        ended = next(e for e in answer.events if isinstance(e, ToolEnded))
-        assert ended.error is not allow and answer.text == "done"
+    accepted = await client.send('call:note {"text": "x"} ;; say:done')
+    asked = await _asked(client, accepted.conversation, accepted.turn)
+    await _until(lambda: _is_parked(client, accepted.turn))
+    await _until(lambda: _inbox_is_empty(client, accepted.conversation))
+    assert tools.log == []
+    wrong = ApprovalDecided(turn=accepted.turn, call=asked.call.id, call_hash="other", allow=True, by="x")
+    right = ApprovalDecided(
+        turn=accepted.turn, call=asked.call.id, call_hash=asked.call_hash, allow=allow, by="x"
+    )
+    for decision in (wrong, right):
+        try:
+            await client.bus.call(DECIDE_APPROVAL, decision, channel=CHANNEL)
+        except RemoteFault:  # the gateway may refuse a decision about another call at once
+            assert decision is wrong
+    answer = await client.answer(accepted)
+    assert tools.log == (["x"] if allow else [])
+    ended = next(e for e in answer.events if isinstance(e, ToolEnded))
+    assert ended.error is not allow and answer.text == "done"
 
 
-async def test_a_model_failure_ends_the_turn_with_a_code_and_keeps_the_text() -> None:
+async def test_a_model_failure_ends_the_turn_with_a_code_and_keeps_the_text(client: BlockClient) -> None:
     """The fixed sentence is shown, the raw detail is not; the partial text is stored and marked."""
-    async with scripted() as (running, _):
-        for program, code in (
-            ("quit:2", "provider_error"),
-            ("overflow", "context_overflow"),
-            ("status:500", "provider_error"),
-        ):
-            answer = await running.say(program)
-            assert (answer.ended.reason, answer.ended.code) == ("error", code)
-            assert answer.ended.sentence == FIXED_SENTENCES[answer.ended.code]
-        cut = await running.say("quit:2")
-        view = await running.gateway.conversation(cut.accepted.conversation)
-        assert view.messages[-1].partial and view.messages[-1].content == cut.text
+    for program, code in (
+        ("quit:2", "provider_error"),
+        ("overflow", "context_overflow"),
+        ("status:500", "provider_error"),
+    ):
+        answer = await client.say(program)
+        assert (answer.ended.reason, answer.ended.code) == ("error", code)
+        assert answer.ended.sentence == FIXED_SENTENCES[answer.ended.code]
+    cut = await client.say("quit:2")
+    view = await client.gateway.conversation(cut.accepted.conversation)
+    assert view.messages[-1].partial and view.messages[-1].content == cut.text
 
 
 async def test_a_model_without_output_ends_the_turn() -> None:
@@ -498,26 +531,24 @@ async def test_a_status_is_shown_first_and_stored_nowhere() -> None:
         assert all(not message.metadata for message in stored.messages)
 
 
-async def test_watching_late_or_twice_shows_the_same() -> None:
+async def test_watching_late_or_twice_shows_the_same(client: BlockClient) -> None:
     """A reader that attaches after the end, or from another channel, gets every event once."""
-    async with scripted() as (running, _):
-        answer = await running.say("slow:20:5")
-        late = [e async for e in running.gateway.watch(answer.accepted.conversation, answer.accepted.turn)]
-        assert text_of(late) == answer.text
-        offsets = [e.offset for e in late if isinstance(e, TextDelta)]
-        assert offsets == sorted(set(offsets))
+    answer = await client.say("slow:20:5")
+    late = [e async for e in client.gateway.watch(answer.accepted.conversation, answer.accepted.turn)]
+    assert text_of(late) == answer.text
+    offsets = [e.offset for e in late if isinstance(e, TextDelta)]
+    assert offsets == sorted(set(offsets))
 
 
-async def test_a_finished_turn_empties_the_inbox_and_completes_the_journal() -> None:
+async def test_a_finished_turn_empties_the_inbox_and_completes_the_journal(client: BlockClient) -> None:
     """The inbox holds only unfinished work; three records make a plain turn."""
-    async with scripted() as (running, _):
-        answer = await running.say("say:hi")
-        keys = {"conversation": answer.accepted.conversation}
-        await _until(lambda: _inbox_is_empty(running, answer.accepted.conversation))
-        records = [s async for s in running.bus.history(JOURNAL, after=0, **keys)]
-        assert len(records) == 3
-        page = await running.gateway.conversations(ListConversations())
-        assert page.total == 1
+    answer = await client.say("say:hi")
+    keys = {"conversation": answer.accepted.conversation}
+    await _until(lambda: _inbox_is_empty(client, answer.accepted.conversation))
+    records = [s async for s in client.bus.history(JOURNAL, after=0, **keys)]
+    assert len(records) == 3
+    page = await client.gateway.conversations(ListConversations(block=client.block))
+    assert page.total == 1
 
 
 async def test_a_missing_stream_of_facts_costs_facts_and_no_conversation(

@@ -1,8 +1,0 @@
-"""Tests of MCP."""
-
-import pytest
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
