@@ -30,7 +30,9 @@ LIMITED = Identity(id="limited", type="owner", blocks=("main",))
 OPERATOR = Identity(id="operator", type="owner", scope=TokenScope.OPERATE)
 READER = Identity(id="reader", scope=TokenScope.READ)
 
-ADMINISTRATION = ("/api/identities", "/api/tokens", "/api/audit", "/api/panic", "/shares")
+ADMINISTRATION = (
+    "/api/identities", "/api/tokens", "/api/audit", "/api/panic", "/shares", "/metrics", "/api/approvals/granted/{id}",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -153,7 +153,7 @@ class ApprovalService:
         rights.require(TokenScope.APPROVE, state.request.block)
         _check(decision, asked)
         if asked.detail is not msgspec.UNSET and asked.detail.owner_only:
-            sender.require_owner("decides about who may enter and what they may do")
+            sender.require_administrator("decides about who may enter and what they may do")
         grant = self._grants.policy_for(decision, state, asked)
         first = False
         if not await self._is_same_decision(decision, asked, state):

@@ -132,8 +132,9 @@ class GrantStore:
         return GrantList(grants=tuple(sorted(found, key=lambda grant: (str(grant.created), grant.id))))
 
     async def revoke(self, id: str, sender: Sender) -> None:
-        """Revoke a grant. Refused with ``not_found``, and with ``forbidden`` for anyone but the owner."""
-        owner = sender.require_owner("revokes grants")
+        """Revoke a grant. Refused with ``not_found``, and with ``forbidden`` for anyone but the owner with a token for
+        all blocks."""
+        owner = sender.require_administrator("revokes grants")
         if not id.startswith(ID_PREFIX) or not await self._find(id):
             raise refusal(
                 ErrorCode.NOT_FOUND,

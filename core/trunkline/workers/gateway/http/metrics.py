@@ -77,7 +77,7 @@ async def get_metrics(request: Request) -> Response:
     if (
         IDENTITY in request.scope
     ):  # the metrics are totals of all blocks, so they are open to everybody or to the owner
-        sender_of(request).require_owner("reads the metrics of all blocks", TokenScope.OPERATE)
+        sender_of(request).require_administrator("reads the metrics of all blocks", TokenScope.OPERATE)
     return Response(await app_state_of(request).metrics.text(), media_type=MEDIA_TYPE)
 
 
