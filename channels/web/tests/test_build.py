@@ -23,13 +23,13 @@ FIRST_SCREEN = 200_000
 
 def test_packages_are_pinned_without_addresses() -> None:
     """Each package of the lock has a hash, no address, and no script that runs when it is installed."""
-    lock = json.loads((MEMBER / "app/package-lock.json").read_text())
-    packages = {name: package for name, package in lock["packages"].items() if name}
+    text = (MEMBER / "app/package-lock.json").read_text()
+    packages = {name: package for name, package in json.loads(text)["packages"].items() if name}
     assert len(packages) > 50
     assert [
         name for name, package in packages.items() if not package.get("integrity", "").startswith("sha512-")
     ] == []
-    assert not any("resolved" in package for package in packages.values())
+    assert "://" not in text
     assert "ignore-scripts=true" in (MEMBER / "app/.npmrc").read_text()
     wanted = json.loads((MEMBER / "app/package.json").read_text())
     versions = {**wanted["dependencies"], **wanted["devDependencies"]}
