@@ -109,11 +109,13 @@ async def test_programs_are_refused_until_the_block_may_run_them(tools: Any) -> 
         assert "only in a sandbox" in (await caller.call("do_exec")).output
 
 
-@pytest.mark.parametrize(
-    "broken",
-    ["", "{", "[]", '{"subject": "*"}', '{"subject": "*", "resource": "*", "action": "*", "effect": "maybe"}',
-     '{"subject": "*", "resource": "*", "action": "*", "effect": "deny", "conditions": {"unless": 1}}'],
-)  # fmt: skip
+BROKEN = [
+    "", "{", "[]", '{"subject": "*"}', '{"subject": "*", "resource": "*", "action": "*", "effect": "maybe"}',
+    '{"subject": "*", "resource": "*", "action": "*", "effect": "deny", "conditions": {"unless": 1}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", BROKEN)
 async def test_a_policy_that_cannot_be_read_refuses_everything(
     caller: Caller, bench: Bench, broken: str
 ) -> None:
@@ -122,6 +124,25 @@ async def test_a_policy_that_cannot_be_read_refuses_everything(
     refused = await caller.call("do_read")
     assert "A policy cannot be read" in refused.output and "policies/odd.json" in refused.output
     assert not bench.ran
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+async def test_a_worker_that_finds_an_unreadable_policy_at_its_first_call_refuses_everything(
+    tools: Any, broken: str
+) -> None:
+    """It has no earlier policies to go by. The text names the file to repair; the repaired file holds."""
+    bench = Bench()
+    async with tools(bench) as caller:
+        caller.files["policies/odd.json"] = broken
+        refused = await caller.call("do_read")
+        assert refused.status == "error"
+        assert "A policy cannot be read" in refused.output and "policies/odd.json" in refused.output
+        assert not bench.ran
+        await caller.remember(
+            "policies/odd.json",
+            '{"subject": "*", "resource": "tool:do_write", "action": "write", "effect": "deny"}',
+        )
+        assert (await caller.call("do_read")).status == "ok" and bench.ran == ["read"]
 
 
 SLIPS = [
