@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from trunkline.contracts.auth.client import AuthClient
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import Platform
 
 from .conftest import Visit, visit
@@ -135,15 +138,52 @@ async def test_a_grant_is_listed_and_revoked(signed_in: Visit) -> None:
     await expect(page.get_by_text("Nothing is allowed beyond one call.")).to_be_visible()
 
 
-async def test_what_runs_is_shown_and_stopped(signed_in: Visit, running: Platform) -> None:
-    """A turn of any channel appears while it runs; stopping all turns ends it, and the page says so."""
-    page = await signed_in.open("#/activity")
-    await expect(page.get_by_role("listitem").filter(has_text="monitor")).to_be_visible()
+async def test_stop_shows_what_it_ended(signed_in: Visit, running: Platform) -> None:
+    """STOP is reached by keyboard from any page and asks once. Then the page names the turn that ended, the workers
+    that reported their end, and who stopped everything; a reload shows it still. Nothing on the page releases it."""
+    page = await signed_in.open()
     accepted = await running.send("slow:400:50")
+    await page.get_by_role("link", name="STOP").focus()
+    await page.keyboard.press("Enter")
     turn = page.get_by_role("listitem").filter(has=page.locator(f'a[href*="{accepted.conversation}"]'))
-    await expect(turn.get_by_text("runs")).to_be_visible()
-    await page.get_by_role("button", name="Stop all turns").click()
-    await page.get_by_role("dialog").get_by_role("button", name="Stop all turns").click()
-    await expect(turn.get_by_text("stopped")).to_be_visible()
-    ended = (await running.answer(accepted)).ended
-    assert ended.reason == "cancelled"
+    switch = KillSwitch(running.home.path)
+    try:
+        await expect(page.get_by_role("dialog")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await expect(turn.get_by_text("runs")).to_be_visible()
+        assert not switch.is_engaged
+        await page.get_by_role("button", name="Stop everything").click()
+        await page.get_by_role("dialog").get_by_role("button", name="STOP").click()
+        await expect(
+            page.get_by_text("Reported that they ended all that they ran: monitor, tools.")
+        ).to_be_visible()
+        await expect(turn.get_by_text("stopped")).to_be_visible()
+        assert switch.is_engaged
+        await page.reload()
+        await expect(
+            page.get_by_role("alert").filter(has_text=re.compile("stopped on .* by owner"))
+        ).to_be_visible()
+        assert await page.get_by_role("button", name=re.compile("release", re.IGNORECASE)).count() == 0
+    finally:
+        switch.release()
+    await expect(page.get_by_role("alert")).to_have_count(0)
+    assert (await running.answer(accepted)).ended.reason in ("cancelled", "stopped")
+
+
+async def test_what_the_token_refuses_is_disabled(browser: Browser, running: Platform) -> None:
+    """With a token that only reads, each page disables what the gateway would refuse, and says which scope it needs."""
+    token = (await AuthClient(running.bus).issue_token("owner", TokenScope.READ)).text
+    async with visit(browser, running.url, token, **PHONE) as found:
+        page = await found.open("#/activity/stop")
+        await expect(page.get_by_role("button", name="Stop everything")).to_be_disabled()
+        await expect(page.get_by_text("Only the owner may do this, with the scope “operate”")).to_be_visible()
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        await page.get_by_role("link", name="Blocks").click()
+        await expect(page.get_by_role("button", name="Create")).to_be_disabled()
+        await expect(page.get_by_role("button", name="Settings").first).to_be_disabled()
+        await page.get_by_role("link", name="Chat").click()
+        await expect(page.get_by_label("Message", exact=True)).to_be_disabled()
+        await expect(
+            page.get_by_text("needs an access token with the scope “chat”; yours has “read”")
+        ).to_be_visible()
+        assert found.problems == []

@@ -7,6 +7,7 @@ import { useTexts } from "./i18n";
 import { sentence } from "./i18n/errors";
 import { Navigation } from "./Navigation";
 import { useLocation } from "./router";
+import { MeProvider } from "./session/Permitted";
 import { SignInPage } from "./session/SignInPage";
 import { useSession } from "./session/session";
 import { FailureBoundary } from "./ui/FailureBoundary";
@@ -25,6 +26,7 @@ export function App() {
     return <p className="waiting">{t(session.state === "unknown" ? "app.loading" : "error.unreachable")}</p>;
   }
   return (
+    <MeProvider me={session.me}>
     <ChatProvider>
     <div className="frame">
       <a className="skip" href="#content" onClick={(event) => skipTo(event)}>
@@ -37,12 +39,13 @@ export function App() {
             {page === "chat" && <ChatPage name={name} />}
             {page === "approvals" && <ApprovalsPage />}
             {page === "blocks" && <BlocksPage />}
-            {page === "activity" && <ActivityPage />}
+            {page === "activity" && <ActivityPage name={name} />}
           </Suspense>
         </FailureBoundary>
       </main>
     </div>
     </ChatProvider>
+    </MeProvider>
   );
 }
 

@@ -27,6 +27,9 @@ export function Navigation({ page, me, onSignOut }: NavigationProps) {
           </a>
         ))}
       </nav>
+      <a className="button button-danger stop" href={addressOf("activity", "stop")}>
+        {t("nav.stop")}
+      </a>
       <Preferences me={me} onSignOut={onSignOut} />
     </header>
   );

@@ -1,25 +1,26 @@
-/** What happens now: the turns that run, the workers, budgets that are used up, and the way to stop it all. */
+/** What happens now: the turns that run, the workers, budgets that are used up, and the stop of everything. */
 import { useState } from "react";
 
 import { api, dataOf } from "../api/client";
 import { useTexts, type TextKey } from "../i18n";
 import { sentence } from "../i18n/errors";
 import { addressOf } from "../router";
+import { useMay } from "../session/Permitted";
 import { Button } from "../ui/Button";
-import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
+import { StopEverything } from "./StopEverything";
 import type { ActiveTurn, Activity, SpentBudget, WorkerState } from "./activity";
 import { useActivity } from "./useActivity";
 import "../styles/pages.css";
 
-export default function ActivityPage() {
+export default function ActivityPage({ name }: { name: string }) {
   const t = useTexts();
   const { activity, isConnected } = useActivity();
   return (
     <div className="page">
       <h1>{t("nav.activity")}</h1>
       {!isConnected && <Notice kind="error">{t("error.unreachable")}</Notice>}
-      {activity.panic && <Notice kind="error">{t("error.panic")}</Notice>}
+      <StopEverything isAsked={name === "stop"} isStopped={activity.panic} turns={activity.turns.length} />
       {activity.budgets.map((budget) => (
         <Budget key={`${budget.measure}/${budget.window}/${budget.block ?? ""}`} budget={budget} />
       ))}
@@ -31,42 +32,30 @@ export default function ActivityPage() {
 
 function Turns({ activity }: { activity: Activity }) {
   const t = useTexts();
-  const [isAsked, setAsked] = useState(false);
+  const mayChat = useMay("chat");
   const [failure, setFailure] = useState<unknown>(null);
-  const stop = (turns: ActiveTurn[]) => {
+  const stop = (turn: string) => {
     setFailure(null);
-    for (const { turn } of turns) {
-      dataOf(api.POST("/api/turns/{id}/cancel", { params: { path: { id: turn } }, body: {} })).catch(setFailure);
-    }
+    dataOf(api.POST("/api/turns/{id}/cancel", { params: { path: { id: turn } }, body: {} })).catch(setFailure);
   };
   return (
     <section aria-label={t("activity.now")}>
-      <div className="card-row">
-        <h2>{t("activity.now")}</h2>
-        <Button kind="danger" disabled={activity.turns.length === 0} onClick={() => setAsked(true)}>
-          {t("activity.stopAll")}
-        </Button>
-      </div>
+      <h2>{t("activity.now")}</h2>
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
       {activity.turns.length === 0 && <p className="dim">{t("activity.quiet")}</p>}
       <ul className="cards">
         {activity.turns.map((turn) => (
           <li key={turn.turn} className="card card-row">
             <TurnLine turn={turn} state={t(STATES[turn.status] ?? "activity.running")} />
-            <Button onClick={() => stop([turn])}>{t("chat.stop")}</Button>
+            {mayChat && <Button onClick={() => stop(turn.turn)}>{t("chat.stop")}</Button>}
           </li>
         ))}
         {activity.ended.map((turn) => (
           <li key={turn.turn} className="card card-row">
-            <TurnLine turn={turn} state={t(turn.reason === "cancelled" ? "activity.cancelled" : "activity.finished")} />
+            <TurnLine turn={turn} state={t(["cancelled", "stopped"].includes(turn.reason) ? "activity.cancelled" : "activity.finished")} />
           </li>
         ))}
       </ul>
-      {isAsked && (
-        <Dialog title={t("activity.stopAll")} submit={t("activity.stopAll")} isDangerous onClose={() => setAsked(false)} onSubmit={() => stop(activity.turns)}>
-          <p>{t("activity.stopAll.means", { count: activity.turns.length })}</p>
-        </Dialog>
-      )}
     </section>
   );
 }

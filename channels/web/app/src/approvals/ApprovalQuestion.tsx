@@ -4,6 +4,7 @@ import { useState, type SyntheticEvent } from "react";
 import { api, dataOf, type Schemas } from "../api/client";
 import { useLanguage, useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
+import { Permitted } from "../session/Permitted";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import { Effect } from "./Effect";
@@ -39,11 +40,13 @@ export function ApprovalQuestion({ turn, call, hash, question, detail, expiresAt
     <section className="approval" role="group" aria-label={question}>
       <p className="approval-question">{question}</p>
       {detail !== null && <Effect detail={detail} />}
-      {detail?.kind === "question" ? (
-        <Answer detail={detail} isSent={isSent} decide={decide} />
-      ) : (
-        <Choices detail={detail} isSent={isSent} decide={decide} />
-      )}
+      <Permitted scope={detail?.owner_only ? "owner" : "approve"} everywhere={detail?.owner_only ?? false}>
+        {detail?.kind === "question" ? (
+          <Answer detail={detail} isSent={isSent} decide={decide} />
+        ) : (
+          <Choices detail={detail} isSent={isSent} decide={decide} />
+        )}
+      </Permitted>
       {time && <p className="dim">{t("approval.until", { time })}</p>}
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
     </section>

@@ -6,6 +6,7 @@ import { usePolled } from "../api/usePolled";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
 import { addressOf } from "../router";
+import { Permitted } from "../session/Permitted";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import { ApprovalQuestion } from "./ApprovalQuestion";
@@ -55,16 +56,20 @@ function Grants() {
       <h2>{t("approvals.granted")}</h2>
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
       {grants.length === 0 && <p className="dim">{t("approvals.granted.none")}</p>}
-      <ul className="cards">
-        {grants.map((grant) => (
-          <li key={grant.id} className="card card-row">
-            <span>{grant.note || `${grant.resource} ${grant.action}`}</span>
-            <Button kind="danger" onClick={() => revoke(grant.id ?? "")}>
-              {t("approvals.revoke")}
-            </Button>
-          </li>
-        ))}
-      </ul>
+      {grants.length > 0 && (
+        <Permitted scope="owner">
+          <ul className="cards">
+            {grants.map((grant) => (
+              <li key={grant.id} className="card card-row">
+                <span>{grant.note || `${grant.resource} ${grant.action}`}</span>
+                <Button kind="danger" onClick={() => revoke(grant.id ?? "")}>
+                  {t("approvals.revoke")}
+                </Button>
+              </li>
+            ))}
+          </ul>
+        </Permitted>
+      )}
     </section>
   );
 }

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { api, dataOf, type Schemas } from "../api/client";
 import { useTexts, type TextKey } from "../i18n";
 import { sentence } from "../i18n/errors";
+import { useMay } from "../session/Permitted";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
@@ -13,6 +14,7 @@ type Confirmed = "stop" | "reset" | "archive" | "delete";
 
 export function BlockCard({ block, onChanged }: { block: Schemas["BlockState"]; onChanged: () => void }) {
   const t = useTexts();
+  const isOwner = useMay("owner");
   const [confirming, setConfirming] = useState<Confirmed | null>(null);
   const [isEdited, setEdited] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
@@ -43,7 +45,7 @@ export function BlockCard({ block, onChanged }: { block: Schemas["BlockState"]; 
         )}
         <Button aria-expanded={isEdited} onClick={() => setEdited(!isEdited)}>{t("blocks.settings")}</Button>
         {(["reset", "archive", "delete"] as const).map((action) => (
-          <Button key={action} kind="danger" onClick={() => setConfirming(action)}>
+          <Button key={action} kind="danger" disabled={action === "delete" && !isOwner} onClick={() => setConfirming(action)}>
             {t(`blocks.${action}`)}
           </Button>
         ))}

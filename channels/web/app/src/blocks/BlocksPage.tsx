@@ -5,6 +5,7 @@ import { api, dataOf, type Schemas } from "../api/client";
 import { usePolled } from "../api/usePolled";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
+import { Permitted } from "../session/Permitted";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import { BlockCard } from "./BlockCard";
@@ -21,22 +22,24 @@ export default function BlocksPage() {
     <div className="page">
       <h1>{t("nav.blocks")}</h1>
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
-      <NewBlock onCreated={refresh} />
-      <ul className="cards">
-        {data?.blocks.map((block) => (
-          <BlockCard key={block.name} block={block} onChanged={refresh} />
-        ))}
-      </ul>
-      {archives.length > 0 && (
-        <section>
-          <h2>{t("blocks.archives")}</h2>
-          <ul className="cards">
-            {archives.map((archive) => (
-              <Archive key={archive.archive} archive={archive} onChanged={refresh} />
-            ))}
-          </ul>
-        </section>
-      )}
+      <Permitted scope="operate">
+        <NewBlock onCreated={refresh} />
+        <ul className="cards">
+          {data?.blocks.map((block) => (
+            <BlockCard key={block.name} block={block} onChanged={refresh} />
+          ))}
+        </ul>
+        {archives.length > 0 && (
+          <section>
+            <h2>{t("blocks.archives")}</h2>
+            <ul className="cards">
+              {archives.map((archive) => (
+                <Archive key={archive.archive} archive={archive} onChanged={refresh} />
+              ))}
+            </ul>
+          </section>
+        )}
+      </Permitted>
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState, type KeyboardEvent, type SyntheticEvent } 
 import { api, dataOf } from "../api/client";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
+import { Permitted } from "../session/Permitted";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import { BlockChoice } from "./BlockChoice";
@@ -40,25 +41,27 @@ export function Composer({ conversation }: { conversation: Conversation }) {
   return (
     <form className="composer" onSubmit={(event: SyntheticEvent) => { event.preventDefault(); send(); }}>
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
-      {conversation.id === NEW && <BlockChoice block={block} onChange={setBlock} />}
-      <textarea
-        ref={field}
-        aria-label={t("chat.message")}
-        placeholder={t("chat.placeholder")}
-        rows={1}
-        value={draft}
-        onChange={(event) => setDraft(event.target.value)}
-        onKeyDown={(event) => { if (isSendKey(event)) { event.preventDefault(); send(); } }}
-      />
-      <div className="composer-buttons">
-        {running && (
-          <>
-            <Button kind="danger" onClick={() => stop(running.id)}>{t("chat.stop")}</Button>
-            <Button disabled={!draft.trim()} onClick={() => steer(running.id)} title={t("chat.steer.how")}>{t("chat.steer")}</Button>
-          </>
-        )}
-        <Button kind="primary" type="submit" disabled={!draft.trim()}>{t(running ? "chat.queue" : "chat.send")}</Button>
-      </div>
+      <Permitted scope="chat">
+        {conversation.id === NEW && <BlockChoice block={block} onChange={setBlock} />}
+        <textarea
+          ref={field}
+          aria-label={t("chat.message")}
+          placeholder={t("chat.placeholder")}
+          rows={1}
+          value={draft}
+          onChange={(event) => setDraft(event.target.value)}
+          onKeyDown={(event) => { if (isSendKey(event)) { event.preventDefault(); send(); } }}
+        />
+        <div className="composer-buttons">
+          {running && (
+            <>
+              <Button kind="danger" onClick={() => stop(running.id)}>{t("chat.stop")}</Button>
+              <Button disabled={!draft.trim()} onClick={() => steer(running.id)} title={t("chat.steer.how")}>{t("chat.steer")}</Button>
+            </>
+          )}
+          <Button kind="primary" type="submit" disabled={!draft.trim()}>{t(running ? "chat.queue" : "chat.send")}</Button>
+        </div>
+      </Permitted>
     </form>
   );
 }

@@ -5,6 +5,7 @@ import { api, dataOf, type Schemas } from "../api/client";
 import { useLanguage, useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
 import { addressOf } from "../router";
+import { useMay } from "../session/Permitted";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
@@ -40,6 +41,7 @@ export function ConversationList({ current, onChosen }: { current: string; onCho
 function Row({ item, isCurrent, onChosen, onRenamed }: { item: Item; isCurrent: boolean; onChosen: () => void; onRenamed: () => void }) {
   const { t, locale } = useLanguage();
   const store = useChatStore();
+  const mayChat = useMay("chat");
   const [title, setTitle] = useState<string | null>(null);
   const [failure, setFailure] = useState<unknown>(null);
   const rename = () => {
@@ -57,9 +59,11 @@ function Row({ item, isCurrent, onChosen, onRenamed }: { item: Item; isCurrent: 
           {new Date(item.updated_at).toLocaleString(locale, { dateStyle: "short", timeStyle: "short" })}
         </time>
       </a>
-      <Button kind="icon" aria-label={t("chat.rename", { title: item.title ?? "" })} onClick={() => setTitle(item.title ?? "")}>
-        ✎
-      </Button>
+      {mayChat && (
+        <Button kind="icon" aria-label={t("chat.rename", { title: item.title ?? "" })} onClick={() => setTitle(item.title ?? "")}>
+          ✎
+        </Button>
+      )}
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
       {title !== null && (
         <Dialog title={t("chat.rename.title")} submit={t("ui.save")} onClose={() => setTitle(null)} onSubmit={rename}>

@@ -5,9 +5,11 @@ import { useEffect, useState } from "react";
 import { api, dataOf, type Schemas } from "../api/client";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
+import { useMay } from "../session/Permitted";
 
 export function ModelMenu({ conversation }: { conversation: string }) {
   const t = useTexts();
+  const mayChoose = useMay("operate");
   const [current, setCurrent] = useState<Schemas["AnsweringModel"] | null>(null);
   const [names, setNames] = useState<string[] | null>(null);
   const [failure, setFailure] = useState<unknown>(null);
@@ -26,6 +28,7 @@ export function ModelMenu({ conversation }: { conversation: string }) {
     dataOf(api.PUT("/api/conversations/{id}/model", { params, body: { model } })).then(setCurrent, setFailure);
   };
   if (current === null) return null;
+  if (!mayChoose) return <span className="dim model">{current.model || t("chat.noModel")}</span>;
   return (
     <Menu.Root modal={false} onOpenChange={(open) => { if (open) list(); }}>
       <Menu.Trigger className="button button-icon model" title={current.problem}>

@@ -5,6 +5,7 @@ import { api, dataOf } from "../api/client";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
 import { goTo } from "../router";
+import { useMay } from "../session/Permitted";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { Dialog } from "../ui/Dialog";
@@ -16,6 +17,7 @@ import { textOf, type Turn } from "./turn";
 export function TurnActions({ conversation, turn }: { conversation: string; turn: Turn }) {
   const t = useTexts();
   const store = useChatStore();
+  const mayChat = useMay("chat");
   const [failure, setFailure] = useState<unknown>(null);
   const [edited, setEdited] = useState<string | null>(null);
   const question = turn.questions.join("\n\n");
@@ -38,10 +40,12 @@ export function TurnActions({ conversation, turn }: { conversation: string; turn
   return (
     <div className="turn-actions">
       {text && <CopyButton text={text} label={t("chat.copy")} />}
-      <Button kind="icon" onClick={() => fork(null)}>
-        {t("chat.again")}
-      </Button>
-      {question && (
+      {mayChat && (
+        <Button kind="icon" onClick={() => fork(null)}>
+          {t("chat.again")}
+        </Button>
+      )}
+      {mayChat && question && (
         <Button kind="icon" onClick={() => setEdited(question)}>
           {t("chat.edit")}
         </Button>
