@@ -1,7 +1,9 @@
 """Five workers, each under a user of its own with the shipped permissions, hold a conversation."""
 
+import shlex
 import sys
 from pathlib import Path
+from subprocess import STDOUT
 from textwrap import dedent
 from typing import Any
 
@@ -17,6 +19,7 @@ from trunkline.contracts.tools.messages import CallTool, StoredResult, ToolOutco
 from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL, DELEGATED_CALL_TOOL
 from trunkline.contracts.turns.feed_messages import ApprovalSettled
 from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.testing.tool_calls import call_tool
 from trunkline_bus import Bus, BusError, Endpoint, RemoteFault, connect, new_id
 
@@ -130,8 +133,33 @@ async def test_separate_users_serve_a_conversation_with_tools_and_memory(tmp_pat
             argv = [sys.executable, "-m", "trunkline.cli.main", *words]
             done = await anyio.run_process(argv, env=running.environ("operator"), check=False)
             assert done.returncode == 0, (command, done.stdout, done.stderr)
+        await monitor_tests_the_model(running)
         assert running.denied() == []
         await forged(running)
+
+
+async def monitor_tests_the_model(running: Installation) -> None:
+    """The operator cannot write the cost ledger, so ``trunkline init`` sends nothing to a model. The command that it
+    names has the monitor ask, with the new settings, and the ledger has the request."""
+    with ScriptedProvider() as provider:
+        adapter = ("--adapter", "openai", "--base-url", provider.url, "--model", "tiny")
+        status, said = await command(running, "init", "--yes", *adapter, "--test")
+        assert status == 1 and "it was not asked: only a monitor may ask a model here" in said
+        assert 'Restart the monitor, so that it takes the settings, and let it ask: trunkline say "' in said
+        assert "Test: one message goes" not in said and not provider.requests
+        running.processes["monitor"].kill()
+        await running.launch("monitor", "monitor").ready()
+        status, said = await command(running, *shlex.split(said.partition("let it ask: trunkline ")[2])[:2])
+        assert status == 0 and len(provider.answer_requests) == 1, said
+        status, said = await command(running, "costs", "--by", "model", "--json")
+        assert status == 0 and '"openai/tiny"' in said
+
+
+async def command(running: Installation, *words: str) -> tuple[int, str]:
+    """Run a command under the operator's user, and return its status and what it prints, in one line."""
+    argv = [sys.executable, "-m", "trunkline.cli.main", *words]
+    done = await anyio.run_process(argv, env=running.environ("operator"), check=False, stderr=STDOUT)
+    return done.returncode, " ".join(done.stdout.decode().split())
 
 
 async def delegated(
@@ -144,7 +172,7 @@ async def delegated(
     **said: Any,
 ) -> ToolOutcome:
     """Make a call of an agent that the block is delegated to, with any claims about itself."""
-    known = {
+    known: dict[str, Any] = {
         "call": new_id("call"),
         "block": block,
         "conversation": "conv_1",
@@ -174,7 +202,8 @@ async def forged(running: Installation) -> None:
         long = (await call_tool(bus, "memory_read", {"path": "notes/long.md"})).stored
         assert isinstance(long, StoredResult)
     async with connect(as_user("delegate-external", running.server.url, running.passwords)) as bus:
-        for said in ({}, {"block": "main"}, {"forked_from": "conv_1"}):
+        claims: tuple[dict[str, Any], ...] = ({}, {"block": "main"}, {"forked_from": "conv_1"})
+        for said in claims:
             assert (await delegated(bus, "memory_write", mine, **said)).status == "approval"
             assert (await delegated(bus, "read_result", {"id": long.id}, **said)).status == "error"
         asked = await delegated(bus, "memory_write", mine)

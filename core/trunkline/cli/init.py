@@ -62,8 +62,9 @@ def command(yes: bool, test: bool | None, as_json: bool, **options: Any) -> int:
     environment variable that holds the key.
 
     At the end it offers to send one test message, and says before what is sent to whom. Budgets hold for the message,
-    and "trunkline costs" shows it. Without a terminal it asks nothing and needs --yes. The exit status is 1 when the
-    model test failed.
+    and "trunkline costs" shows it. On a server where each worker has a NATS user of its own the command cannot ask a
+    model, because only a monitor may; then it says how to let the monitor ask. Without a terminal the command asks
+    nothing and needs --yes. The exit status is 1 when the model test failed or could not be made.
     """
     from trunkline.cli.init_settings import InitSettings
 
@@ -110,14 +111,28 @@ def _take(settings: Any, flags: InitFlags, yes: bool) -> None:
 
 def _test(config: "Config", missing: list[str], *, ask: bool) -> "ModelProbeResult | None":
     """Announce the test message and return the model's answer to it. Return None when there is no model, its key is
-    missing, or the person declines.
+    missing, or the person declines. ``ask``: the person was not asked yet.
     """
     from trunkline.cli.aio import run
     from trunkline.cli.confirmation import agrees
-    from trunkline.cli.model_probe import QUESTION, answering_model, probe_model
+    from trunkline.cli.model_probe import (
+        ASK_MONITOR,
+        ONLY_MONITORS,
+        QUESTION,
+        answering_model,
+        not_permitted,
+        probe_model,
+    )
     from trunkline.cli.output import fit_text
 
-    if missing or config.settings.runtime.provider_adapter == "offline":
+    if config.settings.runtime.provider_adapter == "offline":
+        return None
+    if refused := not_permitted(config):
+        if not ask:
+            return refused
+        click.echo(fit_text(f"Not tested: {ONLY_MONITORS}. {ASK_MONITOR}", err=True), err=True)
+        return None
+    if missing:
         return None
     told = (
         f'Test: one message goes to {answering_model(config)}: "{QUESTION}" It may cost a fraction of a cent.'
@@ -152,5 +167,5 @@ def _show(answer: "ModelProbeResult") -> None:
             print_text(f"({answer.tokens})")
     else:
         print_text(fit_text(f"Error: {answer.adapter} did not answer: {answer.problem}.", err=True), err=True)
-        hint = 'The settings are saved. Change them with "trunkline init"; "trunkline doctor --online" tries again.'
-        print_text(fit_text(f"Hint: {hint}", err=True), err=True)
+        hint = 'Change the settings with "trunkline init"; "trunkline doctor --online" tries again.'
+        print_text(fit_text(f"Hint: The settings are saved. {answer.hint or hint}", err=True), err=True)

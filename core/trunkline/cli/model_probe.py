@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from trunkline.acl.roles import MONITOR
 from trunkline.config import Config
 from trunkline.errors import ConfigError, ModelError, TrunklineError
 from trunkline.plugins import Plugins
@@ -26,13 +27,14 @@ MAX_TOKENS = 512
 
 @dataclass(frozen=True, slots=True)
 class ModelProbeResult:
-    """The answer of a model to a test question, or the reason for its failure. ``adapter`` names the adapter that was
-    used, ``tokens`` says what the vendor counted."""
+    """The answer of a model to a test question, or the reason for its failure and what to do. ``adapter`` names the
+    adapter that was used, ``tokens`` says what the vendor counted."""
 
     adapter: str
     text: str = ""
     problem: str = ""
     tokens: str = ""
+    hint: str = ""
 
 
 _FAULTS = {
@@ -44,6 +46,23 @@ _FAULTS = {
     "bad_response": "what it answers is not the protocol that was expected",
     "interrupted": "it broke off in the middle of the answer",
 }
+
+
+ONLY_MONITORS = "only a monitor may ask a model here, because each worker has a NATS user of its own"
+ASK_MONITOR = (
+    f'Restart the monitor, so that it takes the settings, and let it ask: trunkline say "{QUESTION}"'
+)
+
+
+def not_permitted(config: Config) -> ModelProbeResult | None:
+    """Return why this process cannot ask a model, and what to do instead; None if it can. On a server with the accounts
+    of ``deploy/`` the cost ledger is written by monitors, and by no operator.
+    """
+    bus = config.settings.bus
+    if bus.url is None or bus.manage_streams or bus.user == MONITOR.name:
+        return None
+    adapter = config.settings.runtime.provider_adapter
+    return ModelProbeResult(adapter, problem=f"it was not asked: {ONLY_MONITORS}", hint=ASK_MONITOR)
 
 
 async def probe_model(config: Config) -> ModelProbeResult:

@@ -127,9 +127,7 @@ async def test_a_policy_that_cannot_be_read_refuses_everything(
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-async def test_a_worker_that_finds_an_unreadable_policy_at_its_first_call_refuses_everything(
-    tools: Any, broken: str
-) -> None:
+async def test_an_unreadable_policy_at_the_first_call_refuses_everything(tools: Any, broken: str) -> None:
     """It has no earlier policies to go by. The text names the file to repair; the repaired file holds."""
     bench = Bench()
     async with tools(bench) as caller:
