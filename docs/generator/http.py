@@ -5,16 +5,15 @@ import typing
 import msgspec
 
 from generator.markdown import code, fields_table, prose, table
-from trunkline.workers.gateway.http.openapi import (
+from trunkline.workers.gateway.http.openapi import ON_REQUEST, operation_scopes
+from trunkline.workers.gateway.http.openapi_operations import (
     AUDIO,
     EVENT_STREAM,
     FILE_CONTENT,
     FORM,
     NO_CONTENT,
-    ON_REQUEST,
     OPERATIONS,
     PLAIN_TEXT,
-    operation_scopes,
 )
 from trunkline.workers.gateway.http.openapi_parameters import PARAMETERS
 from trunkline.workers.monitor import engine_server

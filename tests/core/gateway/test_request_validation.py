@@ -7,7 +7,7 @@ import httpx
 import openai
 import pytest
 
-from trunkline.workers.gateway.http import openapi
+from trunkline.workers.gateway.http.openapi_operations import OPERATIONS
 
 from .conftest import Environment
 
@@ -150,7 +150,7 @@ async def test_every_route_names_the_field(env: Environment) -> None:
         "/v1/audio/transcriptions",
         "/v1/audio/translations",
     }
-    documented = {operation[1] for operation in openapi.OPERATIONS if operation[3] is not None}
+    documented = {operation[1] for operation in OPERATIONS if operation[3] is not None}
     assert {
         path.replace("/api/identities/{id}", "/api/identities/{identity}") for path in documented
     } == known

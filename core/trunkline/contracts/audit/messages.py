@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Literal
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from trunkline.contracts.tools.messages import Effect
@@ -14,7 +15,7 @@ AuditDecision = Literal[
 ]
 
 
-class AuditEntry(Payload, frozen=True, kw_only=True, tag="audit.entry.v1"):
+class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of the audit log.
 
     ``event`` is ``decision`` (the policies decided about a call), ``call`` (a call ended), ``approval`` (an approval
@@ -51,3 +52,7 @@ class AuditEntry(Payload, frozen=True, kw_only=True, tag="audit.entry.v1"):
     output: str = ""
     count: int | UnsetType = UNSET
     first: datetime | UnsetType = UNSET
+
+
+class AuditEntry(Payload, AuditRecord, frozen=True, kw_only=True, tag="audit.entry.v1"):
+    """One line of the audit log, as the bus and memory keep it. The fields are those of ``AuditRecord``."""

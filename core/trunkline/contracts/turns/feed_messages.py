@@ -6,10 +6,9 @@ from typing import Any
 import msgspec
 
 from trunkline.contracts.approvals.messages import ApprovalDetail, ApprovalScope
-from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.tools.messages import StoredResult
-from trunkline.contracts.turns.messages import FinishReason
-from trunkline.errors import ErrorCode
+from trunkline.contracts.turns.messages import TurnOutcome
 from trunkline_bus import Payload
 
 
@@ -118,22 +117,10 @@ class MessageSteered(msgspec.Struct, frozen=True, kw_only=True, tag="turn.steere
     message: Message
 
 
-class TurnEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn.ended"):
-    """The turn ended and is stored. If ``code`` is set the turn failed: ``sentence`` is the fixed text of that code,
-    and ``detail`` is the cause for the owner, without secrets and addresses. ``context`` is the number of input
-    tokens of the last model call, 0 if the provider does not count them. ``cost`` is in millionths of a US dollar;
-    None if a model has no price. ``answered_by`` is the model that answered last (``adapter/model``), "" if none did.
-    """
+class TurnEnded(TurnOutcome, frozen=True, kw_only=True, tag="turn.ended"):
+    """The turn ended and is stored. If it failed, ``sentence`` is the fixed text of its ``code``."""
 
-    reason: FinishReason
-    message_id: str | None = None
-    usage: Usage = Usage()
-    code: ErrorCode | None = None
     sentence: str | None = None
-    detail: str = ""
-    context: int = 0
-    cost: int | None = None
-    answered_by: str = ""
 
 
 FeedEvent = (

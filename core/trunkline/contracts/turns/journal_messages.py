@@ -16,7 +16,7 @@ from trunkline.contracts.conversations.messages import Message, ReasoningBlock, 
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.turns.feed_messages import StatusShown
-from trunkline.contracts.turns.messages import FinishReason, TurnRequested
+from trunkline.contracts.turns.messages import FinishReason, TurnOutcome, TurnRequested
 from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
 
@@ -213,19 +213,8 @@ def withdrawal_reason(entry: CancelRecorded) -> WithdrawalReason:
     return "cancelled" if entry.mode == "now" else "stopped"
 
 
-class TurnFinished(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="finished"):
-    """The turn ended and its conversation is stored. ``message_id`` is the id of the last stored assistant message.
-    The other fields are as in ``TurnEnded``.
-    """
-
-    reason: FinishReason
-    message_id: str | None = None
-    usage: Usage = Usage()
-    code: ErrorCode | None = None
-    detail: str = ""
-    context: int = 0
-    cost: int | None = None
-    answered_by: str = ""
+class TurnFinished(TurnOutcome, frozen=True, kw_only=True, tag="finished"):
+    """The turn ended and its conversation is stored. ``message_id`` is the id of the last stored assistant message."""
 
 
 JournalEntry = (

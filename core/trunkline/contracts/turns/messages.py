@@ -5,13 +5,31 @@ from typing import Any, Literal
 import msgspec
 
 from trunkline.contracts.approvals.messages import ApprovalScope
-from trunkline.contracts.conversations.messages import ForkedFrom, Message
+from trunkline.contracts.conversations.messages import ForkedFrom, Message, Usage
 from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.contracts.tools.messages import ToolSchema
+from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
 
 FinishReason = Literal["stop", "tool_calls", "max_tokens", "content_filter", "cancelled", "stopped", "error"]
 """The reason a turn or a model call ended."""
+
+
+class TurnOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The end of a turn. ``message_id`` is its assistant message. If ``code`` is set the turn failed, and ``detail`` is
+    the cause for the owner, without secrets and addresses. ``context`` is the number of input tokens of the last model
+    call, 0 if the provider does not count them. ``cost`` is in millionths of a US dollar; None if a model has no price.
+    ``answered_by`` is the model that answered last (``adapter/model``), "" if none did.
+    """
+
+    reason: FinishReason
+    message_id: str | None = None
+    usage: Usage = Usage()
+    code: ErrorCode | None = None
+    detail: str = ""
+    context: int = 0
+    cost: int | None = None
+    answered_by: str = ""
 
 
 class Fork(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
 from trunkline.workers.gateway.http.request_reader import bool_param
 from trunkline.workers.gateway.http.responses import json_response
-from trunkline.workers.gateway.http.schemas import ApprovalState, ApprovalStates, GrantStates
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
+from trunkline.workers.gateway.http.turn_schemas import ApprovalState, ApprovalStates, GrantStates
 
 
 async def list_approvals(request: Request) -> Response:

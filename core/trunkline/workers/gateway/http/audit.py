@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
-from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -13,9 +12,9 @@ from trunkline.contracts.tools.messages import Effect
 from trunkline.runtime.audit_reader import AuditFilter, read_entries
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
+from trunkline.workers.gateway.http.platform_schemas import AuditItem, AuditPage
 from trunkline.workers.gateway.http.request_reader import choice_param, datetime_param, int_param
 from trunkline.workers.gateway.http.responses import json_response
-from trunkline.workers.gateway.http.schemas import AuditItem, AuditPage
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 MOST_ENTRIES, DEFAULT_ENTRIES, LARGEST_OFFSET = 1_000, 100, 999_999_999
@@ -60,5 +59,4 @@ def _filters(request: Request) -> AuditFilter:
 
 
 def _item(entry: AuditEntry) -> AuditItem:
-    fields = {name: getattr(entry, name) for name in AuditItem.__struct_fields__}
-    return AuditItem(**{name: value for name, value in fields.items() if value is not UNSET})
+    return AuditItem(**{name: getattr(entry, name) for name in AuditItem.__struct_fields__})

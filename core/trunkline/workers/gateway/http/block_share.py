@@ -6,9 +6,9 @@ from starlette.responses import Response
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.policies.messages import UNCONDITIONAL, Policy
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
+from trunkline.workers.gateway.http.block_schemas import BlockShare, BlockShareList, ShareRequest
 from trunkline.workers.gateway.http.request_reader import read_json
 from trunkline.workers.gateway.http.responses import json_response
-from trunkline.workers.gateway.http.schemas import BlockShare, BlockShareList, ShareRequest
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 

@@ -17,9 +17,7 @@ from trunkline.contracts.blocks.messages import (
 )
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
-from trunkline.workers.gateway.http.request_reader import bool_param, read_json, read_optional_json
-from trunkline.workers.gateway.http.responses import json_response
-from trunkline.workers.gateway.http.schemas import (
+from trunkline.workers.gateway.http.block_schemas import (
     ArchivedBlockItem,
     BlockChanges,
     BlockState,
@@ -28,6 +26,8 @@ from trunkline.workers.gateway.http.schemas import (
     ResetRequest,
     StopRequest,
 )
+from trunkline.workers.gateway.http.request_reader import bool_param, read_json, read_optional_json
+from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 

@@ -21,10 +21,7 @@ from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import app_state_of, sender_of, services_of
 from trunkline.workers.gateway.http.blocking_approvals import watch_blocking_approvals
-from trunkline.workers.gateway.http.events import encode_events, encode_waiting
-from trunkline.workers.gateway.http.request_reader import bool_param, datetime_param, int_param, read_json
-from trunkline.workers.gateway.http.responses import json_response
-from trunkline.workers.gateway.http.schemas import (
+from trunkline.workers.gateway.http.conversation_schemas import (
     ConversationChanges,
     ConversationContext,
     ConversationDetail,
@@ -33,6 +30,9 @@ from trunkline.workers.gateway.http.schemas import (
     ConversationMessage,
     NewMessage,
 )
+from trunkline.workers.gateway.http.events import encode_events, encode_waiting
+from trunkline.workers.gateway.http.request_reader import bool_param, datetime_param, int_param, read_json
+from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline.workers.gateway.http.sse import EventStream
 from trunkline.workers.gateway.http.unknown_block import unknown_block_error

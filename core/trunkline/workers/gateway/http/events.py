@@ -24,8 +24,7 @@ from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.http.app_state import is_owner
 from trunkline.workers.gateway.http.blocking_approvals import BlockingApproval, approval_text
-from trunkline.workers.gateway.http.responses import error_body, error_code_for
-from trunkline.workers.gateway.http.schemas import (
+from trunkline.workers.gateway.http.event_schemas import (
     ApprovalRequestData,
     ApprovalSettledData,
     DoneData,
@@ -35,9 +34,10 @@ from trunkline.workers.gateway.http.schemas import (
     ToolCallData,
     ToolFailureData,
     ToolOutputData,
-    UsageCount,
 )
+from trunkline.workers.gateway.http.responses import error_body, error_code_for
 from trunkline.workers.gateway.http.sse import encode
+from trunkline.workers.gateway.http.turn_schemas import UsageCount
 
 T = TypeVar("T")
 

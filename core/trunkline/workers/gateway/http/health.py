@@ -16,8 +16,8 @@ from trunkline.contracts.workers.messages import WorkerHeartbeat
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.runtime.partitions import read_partitioning, waiting_pulls
 from trunkline.workers.gateway.http.app_state import AppState, app_state_of
+from trunkline.workers.gateway.http.platform_schemas import Health, Readiness
 from trunkline.workers.gateway.http.responses import json_response
-from trunkline.workers.gateway.http.schemas import Health, Readiness
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline_bus import Bus, BusError
 

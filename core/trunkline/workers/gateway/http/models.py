@@ -7,9 +7,9 @@ from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.answerer import Answerer, ChooseModel, GetAnswerer
 from trunkline.contracts.models.listing import ListModels
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
+from trunkline.workers.gateway.http.conversation_schemas import AnsweringModel, ConversationModel, ModelLists
 from trunkline.workers.gateway.http.request_reader import bool_param, read_json
 from trunkline.workers.gateway.http.responses import json_response
-from trunkline.workers.gateway.http.schemas import AnsweringModel, ConversationModel, ModelLists
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 

@@ -7,7 +7,7 @@ import msgspec
 from trunkline.contracts.models.abilities import Dimensions, SpeechFormat, Speed
 from trunkline.contracts.models.ability_messages import MAX_SPEECH_CHARACTERS
 from trunkline.workers.gateway.http.openai_schemas import FullStruct, SparseStruct
-from trunkline.workers.gateway.http.schemas import SAID, SOME, In
+from trunkline.workers.gateway.http.schema_base import SAID, SOME, In
 
 TranscriptForm = Literal["json", "text", "srt", "verbose_json", "vtt", "diarized_json"]
 

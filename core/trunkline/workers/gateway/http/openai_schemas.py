@@ -10,7 +10,7 @@ import msgspec
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
-from trunkline.workers.gateway.http.schemas import SOME, In
+from trunkline.workers.gateway.http.schema_base import SOME, In
 from trunkline.workers.gateway.queue_limiter import QueueFull
 
 # Requests ----------------------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ from starlette.responses import Response
 
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
+from trunkline.workers.gateway.http.platform_schemas import PanicReport, PanicState
 from trunkline.workers.gateway.http.responses import json_response
-from trunkline.workers.gateway.http.schemas import PanicReport, PanicState
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 

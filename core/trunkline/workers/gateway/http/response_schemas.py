@@ -17,7 +17,7 @@ from trunkline.workers.gateway.http.openai_schemas import (
     SparseStruct,
     ToolIn,
 )
-from trunkline.workers.gateway.http.schemas import In
+from trunkline.workers.gateway.http.schema_base import In
 
 # Requests ----------------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from trunkline.workers.gateway.http.response_schemas import CreateResponse
 from trunkline.workers.gateway.http.response_stream import Events, ResponseStream
 from trunkline.workers.gateway.http.response_turns import AcceptedResponse, accept_response
 from trunkline.workers.gateway.http.responses import STATUS, error_code_for, error_response
-from trunkline.workers.gateway.http.schemas import In
+from trunkline.workers.gateway.http.schema_base import In
 from trunkline.workers.gateway.http.scoped_route import ScopedWebSocketRoute
 from trunkline.workers.gateway.queue_limiter import QueueFull
 from trunkline_bus import start_span

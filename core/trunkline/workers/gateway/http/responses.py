@@ -14,7 +14,7 @@ from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.runtime.http.auth_middleware import CORRELATION
 from trunkline.workers.gateway.errors import InvalidField, to_refusal
 from trunkline.workers.gateway.http.app_state import OPENAI_PREFIX, is_owner
-from trunkline.workers.gateway.http.schemas import Error
+from trunkline.workers.gateway.http.schema_base import Error
 from trunkline.workers.gateway.queue_limiter import QueueFull
 from trunkline_bus import Refusal
 

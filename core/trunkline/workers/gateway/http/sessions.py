@@ -15,9 +15,9 @@ from trunkline.runtime.http.auth_middleware import IDENTITY
 from trunkline.workers.gateway.auth.tokens import NewToken
 from trunkline.workers.gateway.errors import error_code
 from trunkline.workers.gateway.http.app_state import services_of
+from trunkline.workers.gateway.http.auth_schemas import Me, PairReply, PairRequest, SignedOut
 from trunkline.workers.gateway.http.request_reader import read_json
 from trunkline.workers.gateway.http.responses import ShieldedResponse, json_response
-from trunkline.workers.gateway.http.schemas import Me, PairReply, PairRequest, SignedOut
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline_bus import Refusal
 

@@ -9,8 +9,8 @@ from trunkline.contracts.gateway.ticket import TICKET_SECONDS
 from trunkline.errors import ErrorCode
 from trunkline.runtime.http.auth_middleware import TICKET_PROTOCOL
 from trunkline.workers.gateway.http.app_state import app_state_of, sender_of
+from trunkline.workers.gateway.http.platform_schemas import TicketIssued
 from trunkline.workers.gateway.http.responses import error_response, json_response
-from trunkline.workers.gateway.http.schemas import TicketIssued
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute
 from trunkline.workers.gateway.socket.connection import Connection
 from trunkline_bus import Refusal

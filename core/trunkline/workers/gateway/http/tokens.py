@@ -9,9 +9,9 @@ from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.auth.tokens import view
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
+from trunkline.workers.gateway.http.auth_schemas import IssuedToken, RevokedToken, TokenRequest, TokenStates
 from trunkline.workers.gateway.http.request_reader import read_json
 from trunkline.workers.gateway.http.responses import ShieldedResponse, json_response
-from trunkline.workers.gateway.http.schemas import IssuedToken, RevokedToken, TokenRequest, TokenStates
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 

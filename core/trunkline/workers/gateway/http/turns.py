@@ -13,6 +13,7 @@ from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.approvals import AlreadyDecided, ApprovalWithdrawn
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import app_state_of, sender_of, services_of
+from trunkline.workers.gateway.http.conversation_schemas import Accepted, NewMessage
 from trunkline.workers.gateway.http.conversations import client_id, watch_turn
 from trunkline.workers.gateway.http.events import usage_count
 from trunkline.workers.gateway.http.request_reader import read_json, read_optional_json
@@ -22,15 +23,13 @@ from trunkline.workers.gateway.http.responses import (
     error_response,
     json_response,
 )
-from trunkline.workers.gateway.http.schemas import (
-    Accepted,
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
+from trunkline.workers.gateway.http.turn_schemas import (
     CancelRequest,
     DecisionRequest,
     ForkRequest,
-    NewMessage,
     TurnDetail,
 )
-from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 
 
 async def get_turn(request: Request) -> Response:

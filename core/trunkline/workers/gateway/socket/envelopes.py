@@ -16,7 +16,8 @@ from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.http.schemas import In, Out, UsageCount
+from trunkline.workers.gateway.http.schema_base import In, Out
+from trunkline.workers.gateway.http.turn_schemas import UsageCount
 
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 

@@ -1,0 +1,60 @@
+"""The schemas of the state of the platform: audit log, stop, health and tickets for WebSockets."""
+
+from typing import Literal
+
+from trunkline.contracts.audit.messages import AuditRecord
+from trunkline.workers.gateway.http.schema_base import Out
+
+
+class AuditItem(Out, AuditRecord, frozen=True, kw_only=True):
+    """An entry of the audit log. The fields have the meaning of those in ``trunkline audit --json``."""
+
+
+class AuditPage(Out, frozen=True, kw_only=True):
+    """A page of the audit log, the newest entry first. ``total`` is the number of entries that match."""
+
+    entries: tuple[AuditItem, ...]
+    total: int
+
+
+class PanicState(Out, frozen=True, kw_only=True):
+    """Reports whether everything is stopped, since when (ISO 8601) and by whom."""
+
+    engaged: bool
+    at: str = ""
+    by: str = ""
+
+
+class PanicReport(Out, frozen=True, kw_only=True):
+    """The stop, the kinds of workers that have ended all that they ran, and the workers that have not answered."""
+
+    engaged: bool
+    stopped: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+
+
+class TicketIssued(Out, frozen=True, kw_only=True):
+    """A ticket that opens one WebSocket at ``/ws`` within ``seconds``. ``protocols`` are the sub-protocols to offer in
+    the handshake, for ``new WebSocket(url, protocols)``.
+    """
+
+    ticket: str
+    seconds: float
+    protocols: tuple[str, ...]
+
+
+class Health(Out, frozen=True, kw_only=True):
+    """The process is alive."""
+
+    status: Literal["ok"]
+
+
+class Readiness(Out, frozen=True, kw_only=True):
+    """The readiness: whether messages are accepted, answered and stored.
+
+    ``checks`` maps each part to its state: ``ok``, ``missing``, or ``failing`` when the part runs but cannot work, such
+    as memory with a full disk.
+    """
+
+    status: Literal["ready", "not_ready"]
+    checks: dict[str, str]
