@@ -37,7 +37,8 @@ ANN = Identity(id="ann", scope=TokenScope.OPERATE)
 """A collaborator with a large scope: what stops her is that the block is not shared."""
 
 BOB = Identity(id="bob")
-LIMITED = Identity(id="limited", type="owner", blocks=("garden",))
+LIMITED = Identity(id="owner", type="owner", blocks=("garden",))
+"""The owner with a token for one block, as the gateway issues it."""
 EVE = Identity(id="eve", scope=TokenScope.OPERATE, permissions=("memory:*", "tools:*"))
 
 
@@ -237,7 +238,7 @@ async def test_lists_and_totals_leave_the_vault_out(premises: Premises) -> None:
 
 async def test_a_token_for_some_blocks_reaches_those_only(premises: Premises) -> None:
     """Also a token of the owner: it neither shows nor changes the other blocks, and creates none."""
-    headers, vault = {HEADER: "limited"}, premises.vault
+    headers, vault = {HEADER: LIMITED.id}, premises.vault
     blocks = (await premises.http.get("/api/blocks", headers=headers)).json()["blocks"]
     assert [one["name"] for one in blocks] == ["garden"]
     conversations = (await premises.http.get("/conversations?include=one-shot", headers=headers)).text
@@ -256,6 +257,73 @@ async def test_a_token_for_some_blocks_reaches_those_only(premises: Premises) ->
         assert refused.status_code in (403, 404), (method, path)
     names = {block.name for block in await premises.running.gateway.blocks()}
     assert "vault" in names and "shed" not in names
+
+
+async def test_a_token_for_some_blocks_reaches_no_other_by_its_turns(premises: Premises) -> None:
+    """The owner's token, too: its tools read the folder of the block, and do not tell who may enter and do what."""
+    for program in (
+        'call:memory_read {"path": "/documents/secret.md"} ;; quote',
+        'call:memory_read {"path": "/blocks/vault/notes.md"} ;; quote',
+        'call:memory_list {"path": "/blocks"} ;; quote',
+        f'call:memory_search {{"query": "{CANARY}"}} ;; say:done',
+        "call:auth_export {} ;; quote",
+        "call:auth_list_identities {} ;; quote",
+        "call:auth_audit {} ;; quote",
+    ):
+        said = {"content": program, "metadata": {"block": "garden"}}
+        told = await premises.http.post("/conversations/messages", json=said, headers={HEADER: LIMITED.id})
+        assert told.status_code == 200, told.text
+        result = told.text.partition("event: tool-result")[2]
+        assert result, program
+        for name in ("The word is", '/blocks/vault\\"', "created_by", "token_issued"):
+            assert name not in result, (program, result)
+
+
+async def test_a_token_for_some_blocks_gives_their_agents_nothing_more(premises: Premises) -> None:
+    """With ``scope = "system"`` an agent would read the other blocks, so only a token for all blocks sets it. The texts
+    of a context come from all of memory."""
+    headers, running = {HEADER: LIMITED.id}, premises.running
+    for config in ({"permissions": {"scope": "system"}}, {"tools": None}, {"memory": {"enabled": True}}):
+        refused = await premises.http.patch("/api/blocks/garden", json={"config": config}, headers=headers)
+        assert refused.status_code == 403, config
+    changed = await premises.http.patch(
+        "/api/blocks/garden", json={"config": {"description": "Beans"}}, headers=headers
+    )
+    assert changed.status_code == 200
+    recalled = 'call:memory_read {"path": "/documents/secret.md"} ;; say:done'
+    accepted = (await running.say(recalled, block="garden")).accepted
+    context = f"/api/conversations/{accepted.conversation}/context?texts="
+    assert CANARY in (await premises.http.get(f"{context}true", headers=premises.owner)).text
+    assert (await premises.http.get(f"{context}true", headers=headers)).status_code == 403
+    assert (await premises.http.get(f"{context}false", headers=headers)).status_code == 200
+
+
+async def test_a_token_for_some_blocks_has_files_of_its_own(premises: Premises) -> None:
+    """Uploads belong to no block, so such a token neither lists, reads, names nor deletes those of its owner."""
+    headers, file = {HEADER: LIMITED.id}, premises.vault.file
+    own = await premises.http.post(
+        "/v1/files", files={"file": ("b.txt", b"beans")}, data={"purpose": "user_data"}, headers=headers
+    )
+    listed = (await premises.http.get("/v1/files", headers=headers)).json()["data"]
+    assert [one["id"] for one in listed] == [own.json()["id"]]
+    for method, path in (("GET", ""), ("GET", "/content"), ("DELETE", "")):
+        refused = await premises.http.request(method, f"/v1/files/{file}{path}", headers=headers)
+        assert refused.status_code == 404, (method, path)
+    assert (await premises.http.get(f"/v1/files/{file}", headers=premises.owner)).status_code == 200
+
+
+async def test_a_repeated_client_id_leads_to_no_other_block(premises: Premises) -> None:
+    """A message is a repeat only in the same block: otherwise its answer would be that of the other block."""
+    said = {"content": f"say:{CANARY}", "metadata": {"client_message_id": "first"}}
+
+    async def told(block: str, headers: dict[str, str]) -> str:
+        body = {**said, "metadata": {**said["metadata"], "block": block}}  # type: ignore[dict-item]
+        return (await premises.http.post("/conversations/messages", json=body, headers=headers)).text
+
+    assert CANARY in await told("vault", premises.owner)
+    said["content"] = "say:beans"
+    answer = await told("garden", {HEADER: LIMITED.id})
+    assert "beans" in answer and CANARY not in answer
 
 
 async def test_unknown_and_unshared_names_get_the_same_answer(premises: Premises) -> None:
@@ -355,6 +423,17 @@ async def test_a_collaborators_turn_reaches_the_memory_of_its_block_only(premise
         assert "The word is" not in context, program
     told, context = await said("eve", 'call:memory_read {"path": "/documents/secret.md"} ;; quote')
     assert f"The word is {CANARY}" in told and f"The word is {CANARY}" in context
+
+
+async def test_who_steers_a_turn_of_the_owner_learns_nothing_about_others(premises: Premises) -> None:
+    """The turn is then also that of the person who steers it, who could make its tools tell who may enter."""
+    accepted = await premises.running.send("slow:60:50", block="garden")
+    steer = {"content": "call:auth_export {} ;; quote"}
+    path = f"/api/turns/{accepted.turn}/steer"
+    assert (await premises.http.post(path, json=steer, headers={HEADER: "bob"})).status_code == 202
+    answer = await premises.running.answer(accepted)
+    [told] = results(answer.events)
+    assert "Only the owner" in told and "identities" not in told
 
 
 async def test_only_who_may_approve_decides(premises: Premises) -> None:

@@ -22,8 +22,9 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     this ``id``, with everybody, or with this type.
 
     ``permissions`` bound what the tool calls of the caller's turns may do, for every type: ``tools:read_*``,
-    ``memory:/finances/*``, or ``*`` for everything. ``memory:own`` is all of memory for an owner, and for anyone else
-    the folder of the block that the turn is in. They only restrict. A permission that cannot be parsed permits nothing.
+    ``memory:/finances/*``, or ``*`` for everything. ``memory:own`` is all of memory for an owner with all blocks, and
+    for anyone else the folder of the block that the turn is in. They only restrict. A permission that cannot be parsed
+    permits nothing.
 
     ``scope`` is what the request may do. ``token_id`` is the access token that the request presents, "" for the token
     of the home and for the credentials of a plugin. ``blocks`` are the only blocks that the token reaches; None means
@@ -48,7 +49,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
     def permissions_in(self, block: str) -> tuple[str, ...]:
         """Return the permissions of a turn in a block, with the extent of ``memory:own``."""
-        own = "memory:*" if self.type == "owner" else f"memory:/{block_folder(block)}/*"
+        is_whole = self.type == "owner" and self.blocks is None
+        own = "memory:*" if is_whole else f"memory:/{block_folder(block)}/*"
         return tuple(own if one == OWN_MEMORY else one for one in self.permissions)
 
 

@@ -27,7 +27,7 @@ class Administration(ABC):
     @property
     @abstractmethod
     def is_owner(self) -> bool:
-        """Report whether the turn is one of the owner. Raises nothing."""
+        """Report whether the turn is the owner's alone, with a credential for all blocks. Raises nothing."""
 
     @abstractmethod
     async def check(self, resource: str, action: str, identity: str = "") -> AccessChecked:

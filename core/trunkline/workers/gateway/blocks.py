@@ -104,9 +104,7 @@ class BlockService:
     async def create(self, request: CreateBlock, sender: Sender) -> Block:
         """Create a block: its settings and its identity, in one commit. Refused with ``conflict`` when it
         exists."""
-        actor = sender.require_owner("creates blocks", TokenScope.OPERATE)
-        if not await self._access.may(sender.identity, TokenScope.OPERATE, request.name):
-            raise refusal(ErrorCode.FORBIDDEN)
+        actor = sender.require_administrator("creates blocks", TokenScope.OPERATE)
         _check_name(request.name)
         async with self._changing:
             if await self._folders.file(request.name) is not None:
@@ -187,7 +185,7 @@ class BlockService:
         """Change settings of a block in one commit. They apply from the next message on."""
         await self.require(request.name, sender, TokenScope.OPERATE)
         if any(key.partition(".")[0] in OWNER_SETTINGS for key in request.changes):
-            sender.require_owner("changes what an agent may do", TokenScope.OPERATE)
+            sender.require_administrator("changes what an agent may do", TokenScope.OPERATE)
         return await self._change(request, sender.identity.id)
 
     async def _change(self, request: ChangeBlock, actor: str) -> Block:

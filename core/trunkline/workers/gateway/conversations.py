@@ -147,7 +147,7 @@ class ConversationService:
         owner gets them.
         """
         if asked.texts:
-            sender.require_owner("reads the texts of a context", TokenScope.READ)
+            sender.require_administrator("reads the texts of a context", TokenScope.READ)
         await self.require(asked.conversation, sender, TokenScope.READ)
         if asked.turn is not None and not is_id(asked.turn):
             raise refusal(ErrorCode.NOT_FOUND, "There is no such turn.")

@@ -1,7 +1,8 @@
 """The file service: files that clients upload once and name in messages by their ids.
 
 Uploads are working material on the bus, with an expiry; a message that names one gets its own copy in memory
-(ADR 67). A file belongs to the identity that uploaded it. To any other identity it does not exist.
+(ADR 67). A file belongs to the identity that uploaded it. To any other identity it does not exist, and neither does it
+to a token of the same identity that reaches other blocks only.
 """
 
 from collections.abc import AsyncIterator
@@ -16,7 +17,7 @@ from trunkline.contracts.gateway.subjects import FILE_STORE
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.attachment_types import media_type_of
 from trunkline.workers.gateway.errors import InvalidField, refusal
-from trunkline_bus import Bus, ObjectInfo, StorageFull, new_id
+from trunkline_bus import Bus, ObjectInfo, StorageFull, key_of, new_id
 
 Purpose = Literal["user_data", "vision", "assistants", "batch", "fine-tune", "evals"]
 PURPOSES: tuple[str, ...] = get_args(Purpose)
@@ -53,7 +54,7 @@ class FileService:
         """Store a file, in pieces of at most 128 KiB. Refused with ``storage_failure`` while the store is full."""
         id, now = new_id("file"), int(datetime.now(UTC).timestamp())
         metadata = {
-            "owner": owner.id,
+            "owner": _key_of(owner),
             "name": safe_name(name),
             "purpose": purpose,
             "created_at": str(now),
@@ -114,7 +115,14 @@ def _not_found() -> InvalidField:
 
 
 def _is_of(info: ObjectInfo, owner: Identity) -> bool:
-    return info.metadata.get("owner") == owner.id
+    return info.metadata.get("owner") == _key_of(owner)
+
+
+def _key_of(owner: Identity) -> str:
+    """Return what stands for the owner of a file. Files belong to no block, so a token for some blocks has files of its
+    own.
+    """
+    return owner.id if owner.blocks is None else key_of(owner.id, *sorted(owner.blocks))
 
 
 def _is_expired(info: ObjectInfo) -> bool:

@@ -7,9 +7,11 @@ from trunkline_bus import key_of, new_id
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def conversation_id(channel: str, actor: str, client_id: str | None) -> str:
-    """Return a new conversation's id. A client that sends its first message twice begins one conversation."""
-    return f"conv_{key_of(channel, actor, client_id)}" if client_id else new_id("conv")
+def conversation_id(channel: str, actor: str, block: str, client_id: str | None) -> str:
+    """Return a new conversation's id. A client that sends its first message twice begins one conversation. Its block is
+    part of the id: otherwise a repeat in a shared block would find the conversation of one that is shared no more.
+    """
+    return f"conv_{key_of(channel, actor, block, client_id)}" if client_id else new_id("conv")
 
 
 def turn_id(conversation: str, client_id: str) -> str:

@@ -215,7 +215,7 @@ class MessageService:
             return block, message.conversation
         block = message.block or self._route(message) or self._blocks.default
         await self._access.require(sender.identity, TokenScope.CHAT, block)
-        return block, conversation_id(sender.channel, sender.identity.id, message.client_id)
+        return block, conversation_id(sender.channel, sender.identity.id, block, message.client_id)
 
     async def _enqueue(self, item: TurnRequested | TurnSteered, request: TurnRequested) -> MessageAccepted:
         """Put a message into the inbox if its conversation's queue has room. A repeat of a queued message is

@@ -14,7 +14,7 @@ from trunkline.contracts.tools.administration import Administration
 from trunkline.contracts.tools.messages import CallTool
 from trunkline.contracts.tools.tool import ToolInvocation
 from trunkline.errors import ToolError, Unavailable, error_kind_for_code
-from trunkline.policy import AccessRequest, decide
+from trunkline.policy import AccessRequest, ActorPermissions, decide
 from trunkline.policy.block_access import BLOCK_RESOURCE
 from trunkline.policy.turn_permissions import CHANNEL_ACTOR_PREFIX
 from trunkline.workers.tools.authorization import CallAuthorizer, agent_subjects
@@ -38,8 +38,11 @@ class CallAdministration(Administration):
 
     @property
     def is_owner(self) -> bool:
-        """See ``Administration.is_owner``."""
-        return self.call.actor == OWNER or self.call.actor.startswith(CHANNEL_ACTOR_PREFIX)
+        """See ``Administration.is_owner``. A turn that somebody else steers, or of a token for some blocks, has not all
+        of memory, and is not only the owner's.
+        """
+        by_owner = self.call.actor == OWNER or self.call.actor.startswith(CHANNEL_ACTOR_PREFIX)
+        return by_owner and ActorPermissions(self.call.permissions).allows_memory("/", whole=True)
 
     async def check(self, resource: str, action: str, identity: str = "") -> AccessChecked:
         """See ``Administration.check``."""
