@@ -94,9 +94,14 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
+def packages(count: int) -> str:
+    """A number of pinned packages, in words."""
+    return f"{count} pinned {'package' if count == 1 else 'packages'}"
+
+
 def install_with_uv(uv: str, lock: str, count: int) -> bool:
     """Install the lock. Returns whether that worked."""
-    say(f"Installing {count} pinned packages")
+    say(f"Installing {packages(count)}")
     # Python would compile everything anew at each start where it may not keep what it compiled.
     compiled = ["--compile-bytecode"] if os.environ.get("PYTHONDONTWRITEBYTECODE") else []
     done = run(
@@ -168,7 +173,7 @@ def has_pip() -> bool:
 
 def install_with_pip(lock: str, count: int) -> None:
     """Install the lock, and show how far it is."""
-    say(f"Installing {count} pinned packages with pip")
+    say(f"Installing {packages(count)} with pip")
     # The lock is whole, so nothing has to be resolved; older pips would warn of an extra that justext and lxml
     # write differently.
     wanted = pip("install", "--progress-bar", "off", "--no-deps", "--require-hashes", "-r", lock)

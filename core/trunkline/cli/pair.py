@@ -39,8 +39,7 @@ def command(identity: str, scope: str | None, label: str, cancel: bool, as_json:
     from trunkline.config import load_config
 
     if cancel:
-        ended = with_auth(lambda auth: auth.cancel_pairings())
-        click.echo(f"{ended} codes ended.")
+        _print_cancelled(with_auth(lambda auth: auth.cancel_pairings()), as_json)
         return
     level = TokenScope(scope or ("owner" if identity == "owner" else "chat"))
 
@@ -48,11 +47,21 @@ def command(identity: str, scope: str | None, label: str, cancel: bool, as_json:
         return await auth.start_pairing(identity, level, label=label)
 
     pairing = with_auth(started)
-    link = _link(load_config(), pairing.code)
+    config = load_config()
+    link = _link(config, pairing.code)
     if as_json:
         print_json({"code": pairing.code, "expires": pairing.expires, "link": link or None})
     else:
-        _show(pairing, link)
+        _show(pairing, config, link)
+
+
+def _print_cancelled(number: int, as_json: bool) -> None:
+    from trunkline.cli.output import print_json
+
+    if as_json:
+        print_json({"ended": number})
+    else:
+        click.echo(f"{number or 'No'} {'code' if number == 1 else 'codes'} ended.")
 
 
 def _link(config: "Config", code: str) -> str:
@@ -62,7 +71,7 @@ def _link(config: "Config", code: str) -> str:
     return f"{address}/pair#{code}" if address else ""
 
 
-def _show(pairing: "PairingStarted", link: str) -> None:
+def _show(pairing: "PairingStarted", config: "Config", link: str) -> None:
     import sys
 
     from trunkline._util.local_time import format_local_time
@@ -70,8 +79,8 @@ def _show(pairing: "PairingStarted", link: str) -> None:
     click.echo(f"Code: {pairing.code}   (until {format_local_time(pairing.expires)}, once)")
     if not link:
         click.echo(
-            "Type it on the page /pair of the gateway. It listens on this machine only; to reach it from a phone, see "
-            "docs/how-to/reverse-proxy.md."
+            f"Type it at {_local_page(config)} in a browser of this machine. The gateway listens on this machine only; "
+            "to reach it from a phone, see docs/how-to/reverse-proxy.md."
         )
         return
     click.echo(f"Type it at {link.partition('#')[0]}, or scan:")
@@ -79,6 +88,16 @@ def _show(pairing: "PairingStarted", link: str) -> None:
         _print_qr(link)
     else:
         click.echo(link)
+
+
+def _local_page(config: "Config") -> str:
+    from trunkline.cli._support.gateway_address import local_address
+    from trunkline.errors import TrunklineError
+
+    try:
+        return f"{local_address(config)}/pair"
+    except TrunklineError:  # no gateway runs; the code waits on the bus until one does
+        return 'the page /pair of the gateway, which "trunkline up" starts,'
 
 
 def _print_qr(link: str) -> None:

@@ -173,6 +173,14 @@ async def test_at_most_three_codes_wait(entrance: Entrance) -> None:
     assert (await entrance.pair(codes[0])).status_code == 401
 
 
+async def test_links_of_this_machine_take_no_room_from_codes(entrance: Entrance) -> None:
+    """``trunkline open`` can be repeated: of four links the oldest one ends, and a code can still be made."""
+    links = [(await entrance.auth.start_pairing(is_local=True)).code for _ in range(4)]
+    code = await entrance.auth.start_pairing()
+    assert [(await entrance.pair(link)).status_code for link in links] == [401, 200, 200, 200]
+    assert (await entrance.pair(code.code)).status_code == 200
+
+
 async def test_simultaneous_exchanges_give_one_token(entrance: Entrance) -> None:
     """CC-T6: of twenty exchanges at once, one succeeds."""
     started = await entrance.auth.start_pairing()

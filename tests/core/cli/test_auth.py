@@ -54,6 +54,18 @@ async def test_a_collaborator_is_added_and_shut_out_by_commands(running: Platfor
     }
 
 
+async def test_unknown_blocks_and_identities_are_refused(running: Platform, cli: Cli) -> None:
+    """A block or an identity that does not exist is refused, and so is a share with somebody who was revoked."""
+    await cli("auth", "create", "emma")
+    assert "There is no block gardn" in await cli("auth", "share", "gardn", "emma", status=1)
+    assert "There is no identity 'ema'" in await cli("auth", "share", "main", "ema", status=1)
+    assert "There is no identity 'ema'" in await cli("auth", "tokens", "list", "--identity", "ema", status=1)
+    assert "no access tokens" in await cli("auth", "tokens", "list", "--identity", "emma")
+    await cli("auth", "revoke", "emma", "--yes")
+    assert "was revoked" in await cli("auth", "share", "main", "emma", status=1)
+    assert json.loads(await cli("auth", "export"))["policies"] == []
+
+
 async def test_the_terminal_recovers_from_lost_tokens(running: Platform, cli: Cli) -> None:
     """PA-F23: with every token ended by another key, the commands still work: they need none."""
     token = (await cli("auth", "tokens", "create", "owner", "--scope", "owner")).strip()
@@ -67,14 +79,15 @@ async def test_the_terminal_recovers_from_lost_tokens(running: Platform, cli: Cl
 async def test_pair_prints_a_code_that_signs_in(running: Platform, cli: Cli) -> None:
     """The code works once; a phone needs an address, so without one the command says how to get one."""
     shown = await cli("pair")
-    assert "/pair" in shown
+    assert f"{running.url}/pair" in shown
     code = shown.split()[1]
     async with httpx.AsyncClient(base_url=running.url, timeout=60) as http:
         first = await http.post("/api/pair", json={"code": code})
         assert first.status_code == 200
         assert (await http.post("/api/pair", json={"code": code})).status_code == 401
     code = json.loads(await cli("pair", "--scope", "read", "--json"))["code"]
-    assert "1 codes ended" in await cli("pair", "--cancel")
+    assert await cli("pair", "--cancel") == "1 code ended.\n"
+    assert json.loads(await cli("pair", "--cancel", "--json")) == {"ended": 0}
     async with httpx.AsyncClient(base_url=running.url, timeout=60) as http:
         assert (await http.post("/api/pair", json={"code": code})).status_code == 401
 

@@ -10,6 +10,10 @@ from trunkline.cli.completion_types import BlockName
 from trunkline.contracts.auth.scopes import TokenScope
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trunkline.contracts.auth.client import AuthClient
+    from trunkline.contracts.auth.identity import IdentityRecord
     from trunkline.contracts.auth.messages import AccessToken
 
 EXAMPLES = """
@@ -40,7 +44,13 @@ def list_tokens(identity: str | None, as_json: bool) -> None:
     """List the access tokens and sessions, also those that ended in the last day."""
     from trunkline.cli.output import print_json, print_table
 
-    found = with_auth(lambda auth: auth.tokens(identity))
+    async def listed(auth: "AuthClient") -> "tuple[AccessToken, ...]":
+        found = await auth.tokens(identity)
+        if not found and identity is not None:
+            _require_identity(identity, await auth.identities())
+        return found
+
+    found = with_auth(listed)
     if as_json:
         print_json({"tokens": found})
     elif found:
@@ -105,6 +115,14 @@ def revoke_token(id: str, as_json: bool) -> None:
         click.echo(f"Revoked {id}. {_turns(ended.turns)}")
     else:
         click.echo(f"{id} had ended before.")
+
+
+def _require_identity(id: str, identities: "Iterable[IdentityRecord]") -> None:
+    """Raise TrunklineError for an id that nobody has, so that a typing error does not read as "no tokens"."""
+    from trunkline.errors import TrunklineError
+
+    if id not in {one.id for one in identities}:
+        raise TrunklineError(f"There is no identity {id!r}.", hint="trunkline auth list shows them.")
 
 
 def _turns(number: int) -> str:

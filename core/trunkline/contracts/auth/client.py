@@ -96,7 +96,7 @@ class AuthClient:
 
     async def grant(self, policy: Policy) -> messages.PolicyView:
         """Add a policy. Raises RemoteFault ``invalid_request`` if it would never apply, ``not_found`` if its subject
-        is no identity, and ``conflict`` if its id is in use.
+        is no identity, and ``conflict`` if its id is in use or its subject was revoked.
         """
         return await self._call(subjects.GRANT_ACCESS, messages.GrantAccess(policy=policy, actor=self._actor))
 

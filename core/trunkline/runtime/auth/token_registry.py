@@ -101,7 +101,7 @@ class TokenRegistry:
         credential that is no access token.
         """
         event = self._ends.get(identity.token_id) if identity.token_id else anyio.Event()
-        if event is None:
+        if event is None or event.is_set():  # set: the identity may have been let in again since
             event = self._ends[identity.token_id] = anyio.Event()
             if not self._is_valid(identity.token_id):
                 event.set()

@@ -74,7 +74,7 @@ class PairingService:
         entry = await self._bucket.get(PENDING)
         waiting = len(_waiting(entry))
         await self._bucket.delete(PENDING)
-        await self._audit.record("pairing_cancelled", actor, f"{waiting} codes ended.")
+        await self._audit.record("pairing_cancelled", actor, f"Codes that waited: {waiting}.")
         return waiting
 
     async def complete(self, text: str, kind: TokenKind, *, label: str = "", is_local: bool) -> NewToken:
@@ -102,12 +102,7 @@ class PairingService:
     async def _add(self, pairing: PendingPairing) -> None:
         for _ in range(ATTEMPTS):
             entry = await self._bucket.get(PENDING)
-            waiting = _waiting(entry)
-            if len(waiting) >= MOST_PENDING:
-                raise refusal(
-                    ErrorCode.RATE_LIMITED,
-                    f"{MOST_PENDING} pairing codes wait already. Use one, or end them: trunkline pair --cancel",
-                )
+            waiting = _with_room(_waiting(entry), pairing)
             if await self._store(entry, PendingPairings(codes=(*waiting, pairing), wrong=_wrong(entry))):
                 return
         raise refusal(ErrorCode.CONFLICT)
@@ -154,6 +149,19 @@ def _waiting(entry: KeyValueEntry[PendingPairings] | None) -> tuple[PendingPairi
         return ()
     now = datetime.now(UTC)
     return tuple(one for one in entry.value.codes if now < one.expires)
+
+
+def _with_room(waiting: tuple[PendingPairing, ...], new: PendingPairing) -> tuple[PendingPairing, ...]:
+    """Return those that wait, with room for another one of its kind. Refused with ``rate_limited`` for a code too many;
+    of the links of this machine, which nobody can guess, the oldest one makes room.
+    """
+    same = [one for one in waiting if one.is_local == new.is_local]
+    if len(same) < MOST_PENDING:
+        return waiting
+    if not new.is_local:
+        sentence = f"{MOST_PENDING} pairing codes wait already. Use one, or end them: trunkline pair --cancel"
+        raise refusal(ErrorCode.RATE_LIMITED, sentence)
+    return tuple(one for one in waiting if one is not same[0])
 
 
 def _wrong(entry: KeyValueEntry[PendingPairings] | None) -> int:

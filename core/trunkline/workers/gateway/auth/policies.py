@@ -67,7 +67,7 @@ class PolicyService:
 
     async def grant(self, request: GrantAccess) -> PolicyView:
         """Add a policy. Refused with ``invalid_request`` if it would never apply, with ``not_found`` if its subject is
-        no identity, and with ``conflict`` if its id is in use.
+        no identity, and with ``conflict`` if its id is in use or its subject was revoked.
         """
         policy = await self.checked(request)
         path = f"{POLICY_FOLDER}/{policy.id}.json"
@@ -125,11 +125,16 @@ class PolicyService:
         if (mistake := find_mistake(given)) is not None:
             raise InvalidField((mistake.field,), mistake.problem)
         if not given.subject.startswith(GROUPS):
-            await self._identities.get(given.subject)
+            await self._require_not_revoked(given.subject)
         id = given.id or f"granted-{key_of(given.subject, given.resource, given.action, given.effect)[:16]}"
         if re.fullmatch(POLICY_ID, id) is None or id.startswith(PLATFORM_PREFIXES):
             raise InvalidField(("id",), f"{id!r} cannot be the id of a policy here.")
         return msgspec.structs.replace(given, id=id, created=datetime.now(UTC), created_by=request.actor)
+
+    async def _require_not_revoked(self, id: str) -> None:
+        """Refuse what would never count: a revoked identity may do nothing, for good."""
+        if (await self._identities.get(id)).status == "revoked":
+            raise refusal(ErrorCode.CONFLICT, f"{id!r} was revoked, which is final. Create another identity.")
 
 
 def _decided(identity: IdentityRecord, request: CheckAccess, policies: tuple[Policy, ...]) -> AccessChecked:
@@ -140,9 +145,9 @@ def _decided(identity: IdentityRecord, request: CheckAccess, policies: tuple[Pol
             return AccessChecked(allowed=False, why=f"In a block one may {', '.join(BLOCK_ACTIONS)}.")
         allowed = may_use_block(identity.id, identity.type, request.action, block, policies, now)
         why = (
-            "a policy shares the block."
+            "a policy shares the block for that."
             if allowed
-            else "no policy shares the block so far, or one denies it."
+            else "no policy shares the block for that, or one denies it."
         )
         return AccessChecked(allowed=allowed, why=why)
     subjects = frozenset({"*", identity.id, f"type:{identity.type}"})

@@ -39,7 +39,10 @@ STATUS: dict[ErrorCode, int] = {
     ErrorCode.INTERNAL: 500,
 }
 
-CREDENTIAL_HINT = "Send the token of this home in the header Authorization, as Bearer TOKEN, or in X-API-Key."
+CREDENTIAL_HINT = (
+    "Send the token of this home, or an access token that has not ended, in the header Authorization, as Bearer TOKEN, "
+    "or in X-API-Key."
+)
 """The hint for a missing or wrong credential. It is the same for all, so that it reveals nothing about the
 credential."""
 
