@@ -4,8 +4,10 @@ import httpx
 import openai
 import pytest
 
+from tests.support.socket_client import open_socket
 from trunkline import ErrorCode
 from trunkline.testing.platform import Platform
+from trunkline.workers.gateway.socket.envelopes import TurnEndedPayload
 
 from .test_limits import cents, limited
 
@@ -21,8 +23,8 @@ def http_of(running: Platform) -> httpx.AsyncClient:
 
 
 async def test_every_surface_says_that_a_budget_is_used_up() -> None:
-    """HTTP clients read 429 and not 502, OpenAI's clients their own error, which they do not repeat, and streams an
-    error event. All say what to do, and the owner reads both numbers."""
+    """HTTP clients read 429 and not 502, OpenAI's clients their own error, which they do not repeat, and streams and
+    sockets an event. All say what to do, and the owner reads both numbers."""
     async with limited([cents(10)], max_daily_spend=0.10) as (running, plugin), http_of(running) as http:
         assert (await running.say("one")).ended.code is None
         ended = (await running.say("two")).ended
@@ -46,6 +48,14 @@ async def test_every_surface_says_that_a_budget_is_used_up() -> None:
             await http.post("/v1/responses", json={"model": "main", "input": "x", "stream": True})
         ).text
         assert "response.failed" in streamed and SENTENCE in streamed
+        streamed = (await http.post("/v1/chat/completions", json={**chat, "stream": True})).text
+        assert '"code":"insufficient_quota"' in streamed and SENTENCE in streamed
+        async with open_socket(running.url, running.token) as socket:
+            turn = (await socket.done("chat", content="six")).payload.turn
+            await socket.done("subscribe", turn=turn)
+            last = (await socket.until_end(turn))[-1].payload
+            assert isinstance(last, TurnEndedPayload) and last.code is ErrorCode.OVER_BUDGET
+            assert SENTENCE in (last.message or "") and "$0.10 of $0.10" in (last.detail or "")
         async with openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token) as client:
             with pytest.raises(openai.RateLimitError, match="no model was asked"):
                 await client.chat.completions.create(**chat)  # type: ignore[call-overload]

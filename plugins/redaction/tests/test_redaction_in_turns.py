@@ -1,5 +1,6 @@
 """Redaction on a real platform: what a vendor receives at the wire, what a person approves, and what a tool gets."""
 
+import base64
 import json
 import re
 from collections.abc import Sequence
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 
 import trunkline
@@ -27,6 +29,7 @@ pytestmark = pytest.mark.anyio
 
 KEY = "sk-proj-Zz9canaryAAAABBBBCCCCDDDDEEEEFFFF0123456789"
 CUSTOMER = "KD-123456"
+PNG = b"\x89PNG\r\n\x1a\n picture"
 
 
 class Tools:
@@ -138,7 +141,7 @@ async def test_an_attached_text_is_redacted_and_a_picture_refused(tmp_path: Path
     answer has the real value. A picture ends its turn with the reason; the next turn goes on without it.
     """
     file = DocumentFile(media_type="text/plain", name=f"{CUSTOMER}.txt", data=f"{CUSTOMER} {KEY}".encode())
-    picture = Image(media_type="image/png", data=b"\x89PNG\r\n\x1a\n picture")
+    picture = Image(media_type="image/png", data=PNG)
     with ScriptedProvider(_repeat_file) as provider:
         config = {
             **provider.settings,
@@ -152,12 +155,36 @@ async def test_an_attached_text_is_redacted_and_a_picture_refused(tmp_path: Path
             assert shown.ended.code is trunkline.ErrorCode.NOT_SENT and "Leave pictures" in (
                 shown.ended.sentence or ""
             )
+            await every_api_says_that_nothing_was_sent(running)
             again = await running.say("And now?", conversation=told.accepted.conversation)
             assert again.ended.code is None
         sent = [json.dumps(request.body) for request in provider.answer_requests]
     assert len(sent) == 2
     assert not any(CUSTOMER in body or KEY in body or "image_url" in body for body in sent)
     assert "redaction is on" in sent[1]
+
+
+async def every_api_says_that_nothing_was_sent(running: Platform) -> None:
+    """Programs get the status 403 and OpenAI's ``permission_error``: the owner's setting is the reason, no vendor's
+    failure. The owner reads which setting it is."""
+    picture = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
+    chat = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": picture}}]}]
+    item = [{"role": "user", "content": [{"type": "input_image", "image_url": picture}]}]
+    async with httpx.AsyncClient(
+        base_url=running.url, headers={"Authorization": f"Bearer {running.token}"}, timeout=60
+    ) as http:
+        audio = {"data": {"model": "main"}, "files": {"file": ("a.wav", b"RIFF\0\0\0\0WAVE")}}
+        replies = [
+            await http.post("/v1/chat/completions", json={"model": "main", "messages": chat}),
+            await http.post("/v1/responses", json={"model": "main", "input": item}),
+            await http.post("/v1/audio/transcriptions", **audio),
+        ]
+    for reply in replies:
+        error = reply.json()["error"]
+        assert (reply.status_code, error["type"], error["code"]) == (403, "permission_error", "not_sent"), (
+            reply.text
+        )
+        assert "No model was asked" in error["message"] and "edaction is on" in error["message"]
 
 
 def _repeat_file(request: ScriptedRequest) -> Reply:

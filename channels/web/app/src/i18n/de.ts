@@ -36,6 +36,7 @@ export const de: Texts = {
   "error.panic": "Alles wurde angehalten („trunkline panic“). Nichts startet, bis jemand auf dem Rechner von Trunkline „trunkline panic --release“ sagt.",
   "error.storage_failure": "Das Gedächtnis kann nicht geschrieben werden. Prüfe die Festplatte oder führe „trunkline doctor“ aus.",
   "error.provider_error": "Der Anbieter des Modells ist gescheitert: {reason}",
+  "error.reason": "{reason}",
   "error.invalid_request": "Die Anfrage ist abgelehnt: {reason}",
   "error.other": "Es ist gescheitert: {reason} Führe „trunkline doctor“ aus, oder suche {correlation} im Log.",
   "error.retry": "Noch einmal versuchen",

@@ -34,6 +34,7 @@ export const en = {
   "error.panic": "Everything was stopped (“trunkline panic”). Nothing starts until the owner says “trunkline panic --release” on the machine of Trunkline.",
   "error.storage_failure": "Memory cannot be written. Look at the disk, or run “trunkline doctor”.",
   "error.provider_error": "The model’s vendor failed: {reason}",
+  "error.reason": "{reason}",
   "error.invalid_request": "The request is refused: {reason}",
   "error.other": "It failed: {reason} Run “trunkline doctor”, or look for {correlation} in the log.",
   "error.retry": "Try again",

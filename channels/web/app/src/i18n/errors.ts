@@ -13,6 +13,8 @@ const SENTENCES: Record<string, TextKey> = {
   panic: "error.panic",
   storage_failure: "error.storage_failure",
   provider_error: "error.provider_error",
+  over_budget: "error.reason",
+  not_sent: "error.reason",
   invalid_request: "error.invalid_request",
 };
 
