@@ -23,6 +23,8 @@ BODIES: tuple[tuple[str, str, Any, str], ...] = (
     ("post", NEW, {"content": " "}, "/content"),
     ("post", NEW, {"content": "x", "metadata": 7}, "/metadata"),
     ("post", NEW, {"content": "x", "metadata": {"block": 7}}, "/metadata/block"),
+    ("post", NEW, {"content": "x", "metadata": {"files": "file_1"}}, "/metadata/files"),
+    ("post", NEW, {"content": "x", "metadata": {"files": ["file_1"]}}, "/metadata/files/0"),
     ("post", NEW, {"content": "x", "metadata": {"client_message_id": ""}}, "/metadata/client_message_id"),
     ("post", NEW, [], ""),
     ("post", "/conversations/{id}/messages", {"content": None}, "/content"),

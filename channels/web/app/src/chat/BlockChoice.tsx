@@ -7,6 +7,10 @@ import { useTexts } from "../i18n";
 export function BlockChoice({ block, onChange }: { block: string; onChange: (block: string) => void }) {
   const t = useTexts();
   const [names, setNames] = useState<string[]>([]);
+  const isGone = block !== "" && names.length > 0 && !names.includes(block);
+  useEffect(() => {
+    if (isGone) onChange("");
+  }, [isGone, onChange]);
   useEffect(() => {
     dataOf(api.GET("/api/blocks")).then(
       ({ blocks }) => setNames(blocks.filter((one) => one.config.enabled !== false).map((one) => one.name)),

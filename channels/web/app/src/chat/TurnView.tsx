@@ -27,6 +27,13 @@ export const TurnView = memo(function TurnView({ conversation, turn }: { convers
           <p>{question}</p>
         </div>
       ))}
+      {turn.files.length > 0 && (
+        <ul className="attachments" aria-label={t("attach.files")}>
+          {turn.files.map((name, index) => (
+            <li key={index} className="badge">{name}</li>
+          ))}
+        </ul>
+      )}
       <div className="answer">
         <h2 className="hidden">{t("chat.agent")}</h2>
         {turn.parts.map((part, index) => (

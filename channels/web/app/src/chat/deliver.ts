@@ -33,7 +33,8 @@ async function post(entry: OutboxEntry, given: AbortSignal): Promise<Accepted> {
   const ended = new AbortController();
   const { conversation } = entry;
   const path = conversation ? `/conversations/${encodeURIComponent(conversation)}/messages` : "/conversations/messages";
-  const metadata = { client_message_id: entry.key, ...(entry.block && !conversation ? { block: entry.block } : {}) };
+  const files = entry.files.length > 0 ? { files: entry.files.map((file) => file.id) } : {};
+  const metadata = { client_message_id: entry.key, ...files, ...(entry.block && !conversation ? { block: entry.block } : {}) };
   const response = await fetch(path, {
     method: "POST",
     headers: { "content-type": "application/json" },

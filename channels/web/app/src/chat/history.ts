@@ -34,7 +34,10 @@ function turnId(message: StoredMessage): string {
 
 /** Add a message to a turn that is being built. */
 function add(turn: Turn, message: StoredMessage): void {
-  if (message.role === "user") turn.questions.push(message.content);
+  if (message.role === "user") {
+    turn.questions.push(message.content);
+    turn.files.push(...namesOf(message));
+  }
   else if (message.role === "tool") addResult(turn.parts, message);
   else {
     if (message.content) turn.parts.push({ kind: "text", step: turn.parts.length, text: message.content });
@@ -48,6 +51,11 @@ function addResult(parts: Part[], message: StoredMessage): void {
   if (call === undefined) return;
   call.state = message.metadata?.["error"] === true ? "failed" : "done";
   call.output = message.content;
+}
+
+function namesOf(message: StoredMessage): string[] {
+  const files = message.metadata?.["attachments"];
+  return Array.isArray(files) ? (files as { name: string }[]).map((file) => file.name) : [];
 }
 
 function callsOf(message: StoredMessage): StoredCall[] {

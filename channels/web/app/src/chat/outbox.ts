@@ -2,13 +2,19 @@
  * message again is safe, because the gateway knows it by its key. */
 import { load, save } from "../storage";
 
-export interface OutboxEntry {
-  key: string;
+export interface NewMessage {
   content: string;
+  /** Uploaded files. */
+  files: { id: string; name: string }[];
+  /** The block of a new conversation; "" for the one that the gateway chooses. */
+  block: string;
+}
+
+export interface OutboxEntry extends NewMessage {
+  key: string;
   /** "" until the gateway has given the conversation and the turn their ids. */
   conversation: string;
   turn: string;
-  block: string;
 }
 
 const KEY = "outbox";

@@ -6,7 +6,7 @@ import { isTurnEvent, type Envelope, type TurnEvent } from "../api/envelopes";
 import { GatewaySocket, newId, type Subscription } from "../api/socket";
 import { deliver, type Accepted } from "./deliver";
 import { turnsOf } from "./history";
-import { outbox, putInOutbox, removeFromOutbox, type OutboxEntry } from "./outbox";
+import { outbox, putInOutbox, removeFromOutbox, type NewMessage, type OutboxEntry } from "./outbox";
 import { afterEvent, newTurn, type Turn } from "./turn";
 
 export interface Conversation {
@@ -90,8 +90,8 @@ export class ChatStore {
   }
 
   /** Send a message. It is kept in this browser until its turn is over. */
-  send(conversation: string, content: string, block: string): void {
-    const entry: OutboxEntry = { key: newId(), content, conversation, turn: "", block };
+  send(conversation: string, message: NewMessage): void {
+    const entry: OutboxEntry = { key: newId(), conversation, turn: "", ...message };
     putInOutbox(entry);
     this.deliver(entry, conversation);
   }
@@ -165,7 +165,7 @@ export class ChatStore {
   }
 
   private deliver(entry: OutboxEntry, place: string): void {
-    this.change(place, { turns: [...this.get(place).turns, newTurn(entry.key, "", entry.content, "sending")] });
+    this.change(place, { turns: [...this.get(place).turns, newTurn(entry.key, "", entry.content, "sending", namesOf(entry))] });
     deliver(entry, () => this.change(place, { isConnected: false }), this.ended.signal).then(
       (accepted) => {
         if (accepted !== null) this.accept(entry, place, accepted);
@@ -179,12 +179,12 @@ export class ChatStore {
 
   private accept(entry: OutboxEntry, place: string, { conversation, turn: id }: Accepted): void {
     putInOutbox({ ...entry, conversation, turn: id });
-    const mine = this.get(place).turns.find((turn) => turn.key === entry.key) ?? newTurn(entry.key, "", entry.content, "sending");
+    const mine = this.get(place).turns.find((turn) => turn.key === entry.key) ?? newTurn(entry.key, "", entry.content, "sending", namesOf(entry));
     if (place !== conversation) this.change(place, { turns: this.get(place).turns.filter((turn) => turn !== mine) });
     const { turns } = this.get(conversation);
     const early = turns.find((turn) => turn.id === id); // its first events may be faster than the reply
     const isFirst = turns.every((turn) => turn === mine || turn === early || turn.phase === "ended");
-    const accepted: Turn = { ...(early ?? { ...mine, phase: isFirst ? "running" : "waiting" }), key: entry.key, id, questions: mine.questions };
+    const accepted: Turn = { ...(early ?? { ...mine, phase: isFirst ? "running" : "waiting" }), key: entry.key, id, questions: mine.questions, files: mine.files };
     this.change(conversation, { state: "ready", isConnected: true, turns: [...turns.filter((turn) => turn !== mine && turn !== early), accepted] });
     if (place === NEW) this.onCreated(conversation);
   }
@@ -195,12 +195,12 @@ export class ChatStore {
     const kept = stored.map((turn) => {
       const mine = own.find((one) => one.id === turn.id);
       if (mine === undefined || (mine.parts.length === 0 && turn.parts.length > 0)) return { ...turn, key: mine?.key ?? turn.key };
-      return mine.questions.length > 0 ? mine : { ...mine, questions: turn.questions };
+      return mine.questions.length > 0 ? mine : { ...mine, questions: turn.questions, files: turn.files };
     });
     const others = own.filter((turn) => !stored.some((one) => one.id === turn.id));
     for (const entry of outbox().filter((one) => one.conversation === id && one.turn)) {
       const found = [...kept, ...others].find((turn) => turn.id === entry.turn);
-      if (found === undefined) others.push(newTurn(entry.key, entry.turn, entry.content, "running"));
+      if (found === undefined) others.push(newTurn(entry.key, entry.turn, entry.content, "running", namesOf(entry)));
       else if (found.phase === "ended") removeFromOutbox(entry.key);
     }
     this.change(id, { state: "ready", failure: null, title, turns: [...kept, ...others] });
@@ -226,6 +226,10 @@ export class ChatStore {
       for (const listener of this.listeners) listener();
     });
   }
+}
+
+function namesOf(entry: OutboxEntry): string[] {
+  return entry.files.map((file) => file.name);
 }
 
 /** Tell the frame if a request failed because the session is over. */

@@ -52,6 +52,8 @@ export interface Turn {
   key: string;
   id: string;
   questions: string[];
+  /** The names of the files of the message. */
+  files: string[];
   parts: Part[];
   phase: Phase;
   position: string;
@@ -62,9 +64,9 @@ export interface Turn {
   failure: { code: string; reason: string } | null;
 }
 
-export function newTurn(key: string, id: string, question: string, phase: Phase): Turn {
+export function newTurn(key: string, id: string, question: string, phase: Phase, files: string[] = []): Turn {
   const questions = question ? [question] : [];
-  return { key, id, questions, parts: [], phase, position: "", finish: "", usage: null, cost: null, failure: null };
+  return { key, id, questions, files, parts: [], phase, position: "", finish: "", usage: null, cost: null, failure: null };
 }
 
 /** The turn after an event. `now` is the time in milliseconds. */

@@ -2,15 +2,19 @@
  * only, and a picture from elsewhere is a link until a person follows it. */
 import { memo, useMemo, type ComponentProps } from "react";
 import ReactMarkdown, { type Components, type Options } from "react-markdown";
-import rehypeSanitize from "rehype-sanitize";
+import rehypeSanitize, { defaultSchema } from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
+import remarkMath from "remark-math";
 
-import { blocksOf } from "./blocks";
+import { partsOf, type ListPart } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
+import { Formula } from "./Formula";
 import "../styles/markdown.css";
 
-const REMARK: Options["remarkPlugins"] = [remarkGfm, () => showHtml];
-const REHYPE: Options["rehypePlugins"] = [rehypeSanitize];
+/** A single dollar is a price more often than a formula. */
+const REMARK: Options["remarkPlugins"] = [remarkGfm, [remarkMath, { singleDollarTextMath: false }], () => showHtml];
+const SCHEMA = { ...defaultSchema, attributes: { ...defaultSchema.attributes, code: [["className", /^language-./, "math-inline"]] } };
+const REHYPE: Options["rehypePlugins"] = [[rehypeSanitize, SCHEMA]];
 
 const COMPONENTS: Components = {
   a: Link,
@@ -25,14 +29,22 @@ const COMPONENTS: Components = {
 };
 
 export default function Markdown({ text, isGrowing }: { text: string; isGrowing: boolean }) {
-  const blocks = useMemo(() => blocksOf(text, isGrowing), [text, isGrowing]);
+  const parts = useMemo(() => partsOf(text, isGrowing), [text, isGrowing]);
   return (
     <div className="markdown">
-      {blocks.map((block, index) => (
-        <Block key={index} text={block} />
-      ))}
+      {parts.map((part, index) => (part.kind === "list" ? <List key={index} list={part} /> : <Block key={index} text={part.text} />))}
     </div>
   );
+}
+
+function List({ list }: { list: ListPart }) {
+  const items = list.items.map((item, index) => (
+    <li key={index}>
+      <Block text={item} />
+    </li>
+  ));
+  const kind = list.isTight ? "tight" : undefined;
+  return list.isOrdered ? <ol start={list.start} className={kind}>{items}</ol> : <ul className={kind}>{items}</ul>;
 }
 
 const Block = memo(function Block({ text }: { text: string }) {
@@ -71,6 +83,7 @@ function Picture({ src, alt }: ComponentProps<"img">) {
 function Code({ className, children }: ComponentProps<"code">) {
   const text = typeof children === "string" ? children : "";
   const language = /language-([\w+#-]+)/.exec(className ?? "")?.[1];
+  if (language === "math") return <Formula tex={text} isDisplayed={!className?.includes("math-inline")} />;
   if (language === undefined && !text.includes("\n")) return <code>{children}</code>;
   return <CodeBlock code={text.replace(/\n$/, "")} language={language ?? ""} />;
 }

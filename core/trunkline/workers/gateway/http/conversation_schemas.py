@@ -14,7 +14,8 @@ class NewMessage(In, frozen=True, kw_only=True):
     """A message.
 
     A request with the same ``metadata.client_message_id`` is a repeat of the same message. ``metadata.block`` names the
-    block of a new conversation.
+    block of a new conversation. ``metadata.files`` are the ids of files that were uploaded by ``POST /v1/files`` and
+    belong to the message.
     """
 
     content: Annotated[str, SAID]

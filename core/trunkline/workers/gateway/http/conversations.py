@@ -7,7 +7,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from trunkline.contracts.auth.scopes import TokenScope
-from trunkline.contracts.conversations.messages import ConversationSummary, ListConversations, Message
+from trunkline.contracts.conversations.messages import (
+    ConversationSummary,
+    DocumentFile,
+    ListConversations,
+    Message,
+)
 from trunkline.contracts.gateway.messages import (
     ConversationView,
     GetConversation,
@@ -31,6 +36,7 @@ from trunkline.workers.gateway.http.conversation_schemas import (
     NewMessage,
 )
 from trunkline.workers.gateway.http.events import encode_events, encode_waiting
+from trunkline.workers.gateway.http.openai_files import load_files_by_id
 from trunkline.workers.gateway.http.request_reader import bool_param, datetime_param, int_param, read_json
 from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
@@ -164,6 +170,7 @@ async def _send(request: Request, conversation: str | None) -> ASGIApp:
         block=block,
         conversation=conversation,
         client_id=client_id(request, new.metadata),
+        documents=await _uploaded_files(request, new.metadata),
         metadata=new.metadata,
     )
     try:
@@ -174,6 +181,18 @@ async def _send(request: Request, conversation: str | None) -> ASGIApp:
         blocks, sender = parts.services.blocks, sender_of(request)
         raise await unknown_block_error(blocks, sender, block or "", ("metadata", "block")) from error
     return watch_turn(request, accepted, fresh=not accepted.duplicate)
+
+
+async def _uploaded_files(request: Request, metadata: dict[str, object]) -> tuple[DocumentFile, ...]:
+    """Return the files that ``metadata.files`` names. Raises InvalidField if one of them is not there."""
+    ids = metadata.get("files", [])
+    if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
+        raise InvalidField(("metadata", "files"), "It is a list of ids of uploaded files.")
+    found = await load_files_by_id(request, ids)
+    for number, id in enumerate(ids):
+        if id not in found:
+            raise InvalidField(("metadata", "files", number), "There is no uploaded file with this id.")
+    return tuple(found.values())
 
 
 def _conversation_item(summary: ConversationSummary) -> ConversationItem:

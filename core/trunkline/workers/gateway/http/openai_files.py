@@ -121,10 +121,16 @@ async def load_files(
     request: HTTPConnection, contents: Iterable[str | Sequence[ContentPart] | None]
 ) -> dict[str, DocumentFile]:
     """Return the uploaded files that these contents name, by their ids; those that do not exist are missing."""
+    return await load_files_by_id(request, file_ids(contents))
+
+
+async def load_files_by_id(request: HTTPConnection, ids: Iterable[str]) -> dict[str, DocumentFile]:
+    """Return the sender's uploaded files by their ids; those that do not exist are missing. Raises InvalidField if they
+    are more than a message may have."""
     files, owner = services_of(request).files, sender_of(request).identity
     limits, found = services_of(request).attachments.limits, dict[str, DocumentFile]()
     too_many = InvalidField(("attachments",), "The request names too many files.", ErrorCode.TOO_LARGE)
-    named = dict.fromkeys(file_ids(contents))
+    named = dict.fromkeys(ids)
     if len(named) > limits.files:
         raise too_many
     for id in named:
