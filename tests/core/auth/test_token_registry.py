@@ -21,6 +21,7 @@ from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.home.secret_file import replace_secret
 from trunkline.runtime.auth.token_key import TokenKey
+from trunkline.runtime.auth.token_registry import TokenRegistry
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
 
@@ -138,6 +139,71 @@ async def test_a_revoked_token_is_refused_within_a_second(gateway: Gateway) -> N
         await gateway.becomes(401, token)
 
 
+class HeldBucket:
+    """The bucket of tokens; ``entries`` returns what it read once the test permits it."""
+
+    def __init__(self, bucket: Any) -> None:
+        self._bucket = bucket
+        self.hold = False
+        self.read, self.permitted = anyio.Event(), anyio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._bucket, name)
+
+    async def entries(self) -> Any:
+        found = await self._bucket.entries()
+        if self.hold:
+            self.read.set()
+            await self.permitted.wait()
+        return found
+
+
+class HeldBus:
+    """The bus of the platform, with the bucket of tokens held."""
+
+    def __init__(self, bus: Any) -> None:
+        self._bus = bus
+        self.bucket = HeldBucket(bus.kv(TOKEN_BUCKET))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._bus, name)
+
+    def kv(self, spec: Any) -> Any:
+        return self.bucket if spec is TOKEN_BUCKET else self._bus.kv(spec)
+
+
+async def test_reading_all_tokens_restores_none_that_ended_meanwhile(gateway: Gateway) -> None:
+    """The records are read again from time to time. What ends or is issued during that counts at once and for good."""
+    bus, key = HeldBus(gateway.running.bus), TokenKey(gateway.running.home.token_key)
+    registry = TokenRegistry(bus, key)  # type: ignore[arg-type]  # the bus, with one bucket that waits
+    token, record = await gateway.issue()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(registry.run)
+        assert await registry.identify(token) is not None
+        soon, _ = await gateway.issue(expires=datetime.now(UTC) + timedelta(seconds=1))
+        with anyio.fail_after(5):
+            while await registry.identify(soon) is None:  # noqa: ASYNC110  the registry is told over the bus
+                await anyio.sleep(0.01)
+        bus.bucket.hold = True
+        with anyio.fail_after(10):  # all are read when one expires
+            await bus.bucket.read.wait()
+        await gateway.store(msgspec.structs.replace(record, ended="revoked"))
+        late, _ = await gateway.issue()
+
+        async def is_known() -> bool:
+            return await registry.identify(token) is None and await registry.identify(late) is not None
+
+        with anyio.fail_after(5):
+            while not await is_known():  # noqa: ASYNC110  the registry is told over the bus
+                await anyio.sleep(0.01)
+        bus.bucket.hold = False
+        bus.bucket.permitted.set()
+        for _ in range(50):
+            await anyio.sleep(0.01)
+            assert await is_known()
+        tasks.cancel_scope.cancel()
+
+
 async def test_two_credentials_are_refused(gateway: Gateway) -> None:
     """Two credentials in one request are refused, although each alone is valid."""
     token, _ = await gateway.issue()
@@ -215,7 +281,7 @@ async def test_a_file_that_is_no_identity_admits_nobody(gateway: Gateway) -> Non
 
 
 async def test_an_ended_token_ends_its_streams(gateway: Gateway) -> None:
-    """A stream that is open with the token ends within a second after the token; other streams go on."""
+    """A stream that is open with the token ends within a second after the token, also by its expiry; others go on."""
     (token, record), (other, _) = await gateway.issue(), await gateway.issue()
     await gateway.becomes(200, token)
     ended = [anyio.Event(), anyio.Event()]
@@ -238,6 +304,12 @@ async def test_an_ended_token_ends_its_streams(gateway: Gateway) -> None:
         await gateway.store(msgspec.structs.replace(record, ended="revoked"))
         with anyio.fail_after(1):
             await ended[0].wait()
+        expiring, _ = await gateway.issue(expires=datetime.now(UTC) + timedelta(seconds=2))
+        await gateway.becomes(200, expiring)
+        expired = anyio.Event()
+        await tasks.start(watch, expiring, expired)
+        with anyio.fail_after(5):
+            await expired.wait()
         assert not ended[1].is_set()
         tasks.cancel_scope.cancel()
 

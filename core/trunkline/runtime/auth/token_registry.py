@@ -55,6 +55,8 @@ class TokenRegistry:
         self._now = now
         self._records: dict[str, AccessTokenRecord] | None = None
         self._ids: dict[str, str] = {}
+        self._refreshed: dict[str, AccessTokenRecord | None] = {}
+        """The records that were read one by one since all of them were asked for."""
         self._identities = IdentityFiles(bus, self._end_invalid)
         self._ends: WeakValueDictionary[str, anyio.Event] = WeakValueDictionary()
         self._loaded = anyio.Event()
@@ -146,7 +148,7 @@ class TokenRegistry:
             while True:
                 self._outdated = anyio.Event()
                 try:
-                    self._load([one.value for one in await self._bucket.entries() if one.value])
+                    self._load(await self._read_all())
                 except BusError as error:
                     log.warning("access tokens are refused, because their bucket cannot be read: %s", error)
                     self._load(None)
@@ -157,6 +159,16 @@ class TokenRegistry:
                     await self._outdated.wait()
         finally:
             undo()
+
+    async def _read_all(self) -> list[AccessTokenRecord]:
+        """Return all records. What ``refresh`` read in the meantime is newer: a token that was revoked since must not
+        count again, and one that was issued since must count. Raises BusError.
+        """
+        self._refreshed = {}
+        found: dict[str, AccessTokenRecord | None] = {
+            one.key: one.value for one in await self._bucket.entries()
+        }
+        return [record for record in (found | self._refreshed).values() if record is not None]
 
     def _seconds_to_next_expiry(self) -> float:
         """Return the seconds after which a token expires, RELOAD_SECONDS at most."""
@@ -172,8 +184,11 @@ class TokenRegistry:
         await self._known(lambda: self._records)
         for id in ids:
             entry = await self._bucket.get(id)
-            self._set(id, None if entry is None else entry.value)
+            record = self._refreshed[id] = None if entry is None else entry.value
+            self._set(id, record)
         self._end_invalid()
+        if self._seconds_to_next_expiry() < RELOAD_SECONDS:
+            self._outdated.set()  # otherwise the streams of a token that expires soon would end later
 
     async def _tokens_changed(self, message: ReceivedMessage[TokensChanged]) -> None:
         try:
