@@ -79,6 +79,14 @@ async def test_a_code_becomes_a_token_once(entrance: Entrance) -> None:
     assert (second.status_code, second.json()["code"]) == (401, "unauthorized")
 
 
+async def test_a_label_that_is_too_long_is_refused_before_a_code_is_used(entrance: Entrance) -> None:
+    """Otherwise the code would be used up by an exchange that fails."""
+    with pytest.raises(RemoteFault, match="100 characters"):
+        await entrance.auth.start_pairing(label="x" * 101)
+    started = await entrance.auth.start_pairing(label="x" * 100)
+    assert (await entrance.pair(started.code)).status_code == 200
+
+
 async def test_a_browser_completes_the_handshake(entrance: Entrance) -> None:
     """CC-T6: a browser, which sets no header of its own, gets a cookie that no script can read, and is signed in."""
     started = await entrance.auth.start_pairing()

@@ -155,6 +155,16 @@ async def test_a_token_is_shown_once_and_ends_at_once(env: Environment) -> None:
         assert (await http.get("/api/me")).status_code == 401
 
 
+async def test_a_token_may_expire_in_a_distant_year(env: Environment) -> None:
+    """NATS cannot count the nanoseconds until then; the token is issued nevertheless."""
+    far = {"identity": "owner", "scope": "read", "expires": "9999-12-31T00:00:00Z"}
+    issued = await body_of(await env.http.post("/api/tokens", json=far), 201)
+    headers = {"authorization": f"Bearer {issued['text']}"}
+    async with httpx.AsyncClient(base_url=env.url, headers=headers, timeout=60) as http:
+        assert (await body_of(await http.get("/api/me")))["expires"] == far["expires"]
+    await env.http.delete(f"/api/tokens/{issued['token']['id']}")
+
+
 @pytest.mark.parametrize(
     ("fields", "status"),
     [

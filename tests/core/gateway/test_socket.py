@@ -1,5 +1,6 @@
 """The WebSocket at ``/ws``: sending, watching turns and conversations, and what is refused (CC-F4, F7, T5, T7)."""
 
+import logging
 from typing import Any
 
 import anyio
@@ -427,9 +428,14 @@ async def test_invalid_utf8_in_a_text_frame_closes_the_socket(env: Environment) 
     ],
 )
 async def test_a_handshake_is_refused(
-    env: Environment, token: str | None, headers: dict[str, str], status: int
+    env: Environment,
+    caplog: pytest.LogCaptureFixture,
+    token: str | None,
+    headers: dict[str, str],
+    status: int,
 ) -> None:
-    """CC-T5: without a valid token, or from a page of another origin, there is no socket."""
+    """CC-T5: without a valid token, or from a page of another origin, there is no socket. No error is logged: else a
+    stranger could fill the log."""
     given_token = token.replace("{token}", env.token) if token is not None else None
     headers = {name: value.replace("{token}", env.token) for name, value in headers.items()}
     with pytest.raises(InvalidStatus) as refused:
@@ -439,6 +445,8 @@ async def test_a_handshake_is_refused(
     assert response.status_code == status
     error = msgspec.json.decode(response.body or b"", type=Error)
     assert error.message == FIXED_SENTENCES[error.code]
+    await anyio.sleep(0.01)  # uvicorn logs after it has responded
+    assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 
 async def test_a_slow_reader_is_resynchronised(own_env: Environment) -> None:

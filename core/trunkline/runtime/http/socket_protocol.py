@@ -1,4 +1,4 @@
-"""uvicorn's protocol of a WebSocket, without what an open socket does not need.
+"""uvicorn's protocol of a WebSocket, without what an open socket does not need, and with quiet refusals.
 
 A gateway has thousands of sockets that are idle for hours. Of uvicorn's state for each, the request and the response of
 the handshake and the queues of tasks that never wait take a third.
@@ -16,6 +16,14 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.queue = ReceivedEvents()  # type: ignore[assignment]
+
+    async def send(self, message: Any) -> None:
+        """Send a message of the application. A handshake that was refused with a response is complete: uvicorn logs an
+        error for each otherwise, and anybody who reaches the port could fill the log.
+        """
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
+            self.handshake_complete = True
 
     def start_keepalive(self) -> None:
         """Drop the handshake, whose response was just sent, and begin to ping."""

@@ -22,7 +22,7 @@ from trunkline.contracts.auth.tokens import TokenKind
 from trunkline.errors import ErrorCode
 from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.workers.gateway.auth.auth_audit import AuthAudit
-from trunkline.workers.gateway.auth.tokens import NewToken, TokenService
+from trunkline.workers.gateway.auth.tokens import NewToken, TokenService, check_label
 from trunkline.workers.gateway.errors import refusal
 from trunkline_bus import Bus, KeyValueEntry, SequenceConflict
 
@@ -52,6 +52,7 @@ class PairingService:
     async def start(self, request: StartPairing) -> PairingStarted:
         """Return a new code. Refused with ``rate_limited`` while too many wait, and as ``TokenService.check``."""
         await self._tokens.check(request.identity, request.scope)
+        check_label(request.label)  # now, not when the code has been used up
         code = new_link_code() if request.is_local else new_code()
         seconds = LINK_SECONDS if request.is_local else PAIRING_SECONDS
         pending = PendingPairing(

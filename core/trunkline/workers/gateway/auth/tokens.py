@@ -35,6 +35,9 @@ ENDED_SECONDS = 86_400.0
 LONGEST_LABEL = 100
 """The largest number of characters of a label."""
 
+LONGEST_TTL = timedelta(days=36_500)
+"""The longest time after which a record is dropped by itself."""
+
 SESSION = timedelta(seconds=SESSION_SECONDS)
 RENEWAL = timedelta(days=1)
 """The age after which a session gets another token and a new expiry."""
@@ -83,8 +86,7 @@ class TokenService:
     async def issue(self, request: IssueToken, kind: TokenKind = "bearer") -> NewToken:
         """Issue a token. Refused as ``check`` refuses."""
         await self.check(request.identity, request.scope, request.expires)
-        if len(request.label) > LONGEST_LABEL:
-            raise InvalidField(("label",), f"It must have at most {LONGEST_LABEL} characters.")
+        check_label(request.label)
         text = TOKEN_PREFIX + secrets.token_urlsafe(32)
         record = AccessTokenRecord(
             id=f"tok_{secrets.token_hex(5)}",
@@ -184,6 +186,12 @@ class TokenService:
             await self._bus.publish(TOKENS_CHANGED, TokensChanged(ids=changed))
 
 
+def check_label(label: str) -> None:
+    """Refuse a label that is too long. Raises InvalidField."""
+    if len(label) > LONGEST_LABEL:
+        raise InvalidField(("label",), f"It must have at most {LONGEST_LABEL} characters.")
+
+
 def view(record: AccessTokenRecord) -> AccessToken:
     """Return a token as people see it."""
     fields = {name: getattr(record, name) for name in AccessToken.__struct_fields__}
@@ -196,7 +204,9 @@ def issued(new: NewToken) -> TokenIssued:
 
 
 def _ttl(record: AccessTokenRecord) -> float | None:
-    """Return the seconds until the record may be dropped: a day after its expiry, so that lists show it."""
-    if record.expires is None:
+    """Return the seconds until the record may be dropped: a day after its expiry, so that lists show it. NATS cannot
+    count to an expiry that is centuries away.
+    """
+    if record.expires is None or record.expires - datetime.now(UTC) > LONGEST_TTL:
         return None
     return (record.expires - datetime.now(UTC)).total_seconds() + ENDED_SECONDS
