@@ -63,6 +63,16 @@ NOTES = {
         "The entries of one day, or of at most 31 days with `since` and `until`, the newest first. Memory has all of "
         "them, in `audit/`."
     ),
+    ("put", "/api/memory/file"): (
+        "Memory belongs to the owner: no policy and no share opens `/api/memory` to anybody else, nor does a token for "
+        "some blocks. Send the hash that was read as `expected`, and the answer is 409 if the file has changed since."
+    ),
+    ("get", "/api/memory/blame"): "`turn` leads to the turn that wrote the line, if a turn did.",
+    ("get", "/api/memory/file"): "A path that memory does not allow is 400, with the rule as the reason.",
+    ("get", "/api/memory/search"): "`since` and `until` restrict messages of conversations.",
+    ("delete", "/api/memory/file"): (
+        "History keeps the content. [A purge](../how-to/purge.md) removes it from history, too."
+    ),
     ("post", "/api/panic"): (
         "Every program, turn and model call ends, as with `trunkline panic`, and nothing starts until the owner says "
         "`trunkline panic --release` at the terminal. Only the owner may stop everything. The answer comes when all "

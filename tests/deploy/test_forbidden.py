@@ -244,6 +244,8 @@ PUBLISH: dict[str, set[str]] = {
     "gateway": {
         *memory("read-many", "write-many", "list", "move", "delete", "conversation-append", "conversation-load"),
         *memory("history", "attachments-store"), *FILES, *BRINGS, *MODELS, "trunkline.cmd.model.complete",
+        *memory("read", "search", "diff", "blame", "revert"),
+        *memory("chunk-get", "chunk-list", "chunk-linked", "chunk-forget"),
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *reads("AUDIT"), *DEADLINES,
         *reads("KV_workers", "KV_pulse", "KV_tokens", "KV_pairings", "KV_tickets"), "$KV.tokens.key",

@@ -465,15 +465,15 @@ MEMORY_RECALL = query(
 )  # fmt: skip
 MEMORY_CHUNK = query(
     "chunk-get", GetChunk, ChunkFound, "One chunk.",
-    ("monitor", "tools", "operator"), extent="reply", filter=_shown_chunk,
+    ("gateway", "monitor", "tools", "operator"), extent="reply", filter=_shown_chunk,
 )  # fmt: skip
 MEMORY_CHUNKS = query(
     "chunk-list", ListChunks, ChunkPage, "Chunks by tag, type, conversation or time.",
-    ("monitor", "tools", "operator"), extent="reply", filter=_shown_page,
+    ("gateway", "monitor", "tools", "operator"), extent="reply", filter=_shown_page,
 )  # fmt: skip
 MEMORY_LINKED = query(
     "chunk-linked", FindLinked, ChunksLinked, "The chunks that a chunk is linked with.",
-    ("monitor", "tools", "operator"), extent="reply", check=_check_linked, filter=_shown_links,
+    ("gateway", "monitor", "tools", "operator"), extent="reply", check=_check_linked, filter=_shown_links,
 )  # fmt: skip
 MEMORY_LINK = change(
     "chunk-link", LinkChunks, MemoryChanged, "Link two chunks.",
@@ -489,7 +489,8 @@ MEMORY_RESTORE_CHUNK = change(
 )
 MEMORY_FORGET = change(
     "chunk-forget", ForgetChunk, MemoryChanged, "Remove a chunk; history keeps it.",
-    ("monitor", "tools", "operator"), extent="reply", check=_check_forget, filter=_version_only, keeps_reason=True,
+    ("gateway", "monitor", "tools", "operator"),
+    extent="reply", check=_check_forget, filter=_version_only, keeps_reason=True,
 )  # fmt: skip
 MEMORY_PRUNE = change(
     "chunk-prune",

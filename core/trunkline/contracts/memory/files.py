@@ -191,7 +191,7 @@ async def _shown_entries(access: CallerAccess, request: ListMemory, reply: Memor
 
 MEMORY_READ = query(
     "read", ReadMemory, MemoryFile, "A file's text.",
-    ("monitor", "tools", "memory", "operator"), extent="file", filter=_shown_file,
+    ("gateway", "monitor", "tools", "memory", "operator"), extent="file", filter=_shown_file,
 )  # fmt: skip
 MEMORY_READ_MANY = query(
     "read-many",

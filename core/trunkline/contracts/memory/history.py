@@ -187,13 +187,13 @@ MEMORY_HISTORY = query(
 )  # fmt: skip
 MEMORY_BLAME = query(
     "blame", BlameMemory, MemoryBlame, "The commit of each line of a file.",
-    ("monitor", "tools", "operator"), extent="file", filter=_shown_blame,
+    ("gateway", "monitor", "tools", "operator"), extent="file", filter=_shown_blame,
 )  # fmt: skip
 MEMORY_DIFF = query(
     "diff", DiffMemory, MemoryDifference, "The difference between two versions.",
-    ("monitor", "tools", "operator"), extent="tree", filter=_shown_difference,
+    ("gateway", "monitor", "tools", "operator"), extent="tree", filter=_shown_difference,
 )  # fmt: skip
 MEMORY_REVERT = change(
     "revert", RevertMemory, MemoryReverted, "Revert a change, or restore a version.",
-    ("monitor", "tools", "operator"), extent="tree",
+    ("gateway", "monitor", "tools", "operator"), extent="tree",
 )  # fmt: skip

@@ -147,5 +147,5 @@ async def _visible_hits(access: CallerAccess, hits: Sequence[MemoryHit]) -> Sequ
 
 MEMORY_SEARCH = query(
     "search", SearchMemory, MemoryHits, "Search text or names.",
-    ("monitor", "tools", "operator"), extent="reply", filter=_shown_hits,
+    ("gateway", "monitor", "tools", "operator"), extent="reply", filter=_shown_hits,
 )  # fmt: skip

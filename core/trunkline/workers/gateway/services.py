@@ -23,6 +23,7 @@ from trunkline.workers.gateway.conversations import ConversationService
 from trunkline.workers.gateway.disk_space import BusDiskSpace
 from trunkline.workers.gateway.files import FileService
 from trunkline.workers.gateway.grants import GrantStore
+from trunkline.workers.gateway.memory_service import MemoryService
 from trunkline.workers.gateway.message_service import MessageService
 from trunkline.workers.gateway.models import ModelService
 from trunkline.workers.gateway.panic import PanicService
@@ -52,6 +53,7 @@ class Services:
     queue_heads: QueueHeadCache
     blocks: BlockService
     models: ModelService
+    memory: MemoryService
     room: BusDiskSpace
     audit: AuditLog
     panic: PanicService
@@ -107,6 +109,7 @@ class Services:
             queue_heads=QueueHeadCache(turns),
             blocks=blocks,
             models=ModelService(bus, conversations, access, default),
+            memory=MemoryService(bus),
             room=room,
             audit=audit,
             panic=PanicService(bus, KillSwitch(context.home.path), audit),

@@ -4,9 +4,11 @@
 """
 
 from trunkline.contracts.auth.identity import IdentityRecord
+from trunkline.contracts.memory.chunk import Chunk
 from trunkline.workers.gateway.http import auth_schemas as auth
 from trunkline.workers.gateway.http import block_schemas as blocks
 from trunkline.workers.gateway.http import conversation_schemas as conversations
+from trunkline.workers.gateway.http import memory_schemas as memory
 from trunkline.workers.gateway.http import openai_ability_schemas as abilities
 from trunkline.workers.gateway.http import openai_files as files
 from trunkline.workers.gateway.http import openai_schemas as openai
@@ -103,6 +105,21 @@ OPERATIONS: tuple[Operation, ...] = (
     ("get", "/api/blocks/{name}/shares/{identity}", "For what it is shared.", None, 200, blocks.BlockShare),
     ("put", "/api/blocks/{name}/shares/{identity}", "Share a block.", blocks.ShareRequest, 200, blocks.BlockShare),
     ("delete", "/api/blocks/{name}/shares/{identity}", "Stop sharing a block.", None, 204, NO_CONTENT),
+    ("get", "/api/memory/files", "The names in a folder of memory.", None, 200, memory.MemoryFolder),
+    ("get", "/api/memory/file", "A file of memory.", None, 200, memory.MemoryText),
+    ("put", "/api/memory/file", "Write a file of memory.", memory.MemoryWrite, 200, memory.MemoryCommit),
+    ("delete", "/api/memory/file", "Delete a file or folder of memory.", None, 200, memory.MemoryCommit),
+    ("post", "/api/memory/preview", "What a write would change.", memory.MemoryDraft, 200, memory.MemoryPreview),
+    ("post", "/api/memory/move", "Move a file or folder of memory.", memory.MemoryMove, 200, memory.MemoryCommit),
+    ("get", "/api/memory/history", "The changes of a path.", None, 200, memory.MemoryRevisions),
+    ("get", "/api/memory/diff", "The difference between two versions.", None, 200, memory.MemoryDiff),
+    ("get", "/api/memory/blame", "Who wrote each line of a file, and in which turn.", None, 200, memory.MemoryAuthors),
+    ("post", "/api/memory/revert", "Undo a change.", memory.MemoryRevert, 200, memory.MemoryRestored),
+    ("get", "/api/memory/search", "Search memory.", None, 200, memory.MemorySearchResult),
+    ("get", "/api/memory/chunks", "A page of chunks.", None, 200, memory.ChunkList),
+    ("get", "/api/memory/chunks/{id}", "A chunk.", None, 200, Chunk),
+    ("delete", "/api/memory/chunks/{id}", "Forget a chunk.", None, 200, memory.MemoryCommit),
+    ("get", "/api/memory/chunks/{id}/links", "The links of a chunk.", None, 200, memory.ChunkNeighbours),
     ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.ChatCompletion),
     (
         "post", "/v1/responses", "OpenAI's Responses API.",

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from trunkline.contracts.audit.messages import AuditDecision, AuditEvent
 from trunkline.contracts.blocks.paths import BLOCK_NAME
+from trunkline.contracts.memory.search import PassageKind
 from trunkline.contracts.tools.messages import Effect
 
 TEXT: Mapping[str, Any] = {"type": "string"}
@@ -19,17 +20,19 @@ TIME: Mapping[str, Any] = {
     ],  # an empty field of a form is no limit
 }
 BLOCK: Mapping[str, Any] = {"type": "string", "pattern": f"^{BLOCK_NAME}$"}
+SOME_TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
 KEY: Mapping[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}
 LARGEST = 999_999_999
 
 
 class Parameter(NamedTuple):
-    """A parameter of an operation, which can be left out."""
+    """A parameter of an operation. It can be left out, unless it is required."""
 
     place: Literal["query", "header"]
     name: str
     meaning: str
     schema: Mapping[str, Any] = TEXT
+    required: bool = False
 
 
 def _one_of(*values: str) -> Mapping[str, Any]:
@@ -56,6 +59,9 @@ def _page(most: int) -> tuple[Parameter, ...]:
 def _repeatable(result: str) -> Parameter:
     return Parameter("header", "Idempotency-Key", f"makes a repeat the same {result}", KEY)
 
+
+PATH = Parameter("query", "path", "the path, relative to the memory root", SOME_TEXT, required=True)
+VERSION = Parameter("query", "version", "the version; the present text by default")
 
 PARAMETERS: Mapping[tuple[str, str], tuple[Parameter, ...]] = {
     ("get", "/conversations"): (
@@ -95,6 +101,56 @@ PARAMETERS: Mapping[tuple[str, str], tuple[Parameter, ...]] = {
     ("get", "/api/blocks"): (Parameter("query", "archived", "`true` also lists the archives", BOOLEAN),),
     ("delete", "/api/blocks/{name}"): (
         Parameter("query", "archived", "`true` deletes the newest archive instead", BOOLEAN),
+    ),
+    ("get", "/api/memory/files"): (
+        Parameter("query", "path", "the folder; all of memory by default"),
+        Parameter("query", "recursive", "`true` also lists all folders below", BOOLEAN),
+    ),
+    ("get", "/api/memory/file"): (PATH, VERSION),
+    ("delete", "/api/memory/file"): (
+        PATH,
+        Parameter("query", "expected", "the hash that the file must still have"),
+    ),
+    ("get", "/api/memory/history"): (
+        Parameter("query", "path", "the file or folder; all of memory by default"),
+        Parameter("query", "limit", "1 to 1000, 50 by default", _integer(1, 1_000)),
+    ),
+    ("get", "/api/memory/diff"): (
+        Parameter("query", "path", "the file or folder; all of memory by default"),
+        Parameter("query", "old", "the earlier version; by default that before the last change up to `new`"),
+        Parameter("query", "new", "the later version; the last commit by default"),
+    ),
+    ("get", "/api/memory/blame"): (
+        PATH,
+        VERSION,
+        Parameter("query", "first", "the first line, counted from 1", _integer(1)),
+        Parameter("query", "last", "the last line; that of the file by default", _integer(1)),
+    ),
+    ("get", "/api/memory/search"): (
+        Parameter("query", "query", "the words, or a question", SOME_TEXT, required=True),
+        Parameter("query", "names", "`true` searches the names of files instead of text", BOOLEAN),
+        Parameter("query", "path", "only files below this folder"),
+        Parameter("query", "kind", "only hits of this kind", _choice(PassageKind)),
+        Parameter("query", "tag", "only hits with this tag; repeatable"),
+        Parameter("query", "speaker", "only messages of this speaker: a name, or user, assistant, tool"),
+        Parameter("query", "conversation", "only in this conversation"),
+        Parameter("query", "since", "the earliest time, ISO 8601", TIME),
+        Parameter("query", "until", "the time before which it was said, ISO 8601", TIME),
+        Parameter("query", "limit", "1 to 1000, 10 by default", _integer(1, 1_000)),
+    ),
+    ("get", "/api/memory/chunks"): (
+        Parameter("query", "block", "only chunks that this block's agent would see; all by default"),
+        Parameter("query", "tag", "only chunks with this tag; repeatable"),
+        Parameter("query", "type", "only chunks of this type"),
+        Parameter("query", "conversation", "only chunks of this conversation"),
+        Parameter("query", "after", "only chunks made at or after this time, ISO 8601", TIME),
+        Parameter("query", "before", "only chunks made at or before this time, ISO 8601", TIME),
+        Parameter("query", "archived", "`true` lists the archived chunks instead", BOOLEAN),
+        Parameter("query", "limit", "1 to 1000, 100 by default", _integer(1, 1_000)),
+        Parameter("query", "offset", "0 by default", _integer(0)),
+    ),
+    ("get", "/api/memory/chunks/{id}/links"): (
+        Parameter("query", "limit", "1 to 1000, 100 by default", _integer(1, 1_000)),
     ),
     ("get", "/api/tokens"): (Parameter("query", "identity", "only those of this identity"),),
     ("get", "/api/audit"): (
@@ -141,7 +197,13 @@ def described_parameters(method: str, path: str) -> list[dict[str, Any]]:
         for name in names
     ]
     others = [
-        {"name": one.name, "in": one.place, "description": one.meaning, "schema": one.schema}
+        {
+            "name": one.name,
+            "in": one.place,
+            "description": one.meaning,
+            "schema": one.schema,
+            **({"required": True} if one.required else {}),
+        }
         for one in PARAMETERS.get((method, path), ())
     ]
     return [*in_path, *others]

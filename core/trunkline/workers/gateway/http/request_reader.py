@@ -105,6 +105,14 @@ def datetime_param(request: Request, name: str) -> datetime | None:
         raise InvalidField(name, "It is a time of the years 1 to 9999 in UTC.") from error
 
 
+def required_param(request: Request, name: str) -> str:
+    """Return a text of the query. Raises InvalidField when it is missing or empty."""
+    text = request.query_params.get(name)
+    if not text:
+        raise InvalidField(name, "It is required.")
+    return text
+
+
 def choice_param(request: Request, name: str, choices: Sequence[str]) -> str | None:
     """Return a word of the query; None without one. Raises InvalidField for another word than the ``choices``."""
     text = request.query_params.get(name) or None
