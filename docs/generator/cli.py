@@ -1,21 +1,16 @@
 """The page of the command line: what ``--help`` says of every command, those of bundled plugins too."""
 
-import importlib
-import inspect
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TypeVar
+from tempfile import TemporaryDirectory
 
 import click
 
 from trunkline.cli.main import COMMANDS, LINE, cli
-
-S = TypeVar("S")
+from trunkline.config import load_config
+from trunkline.plugins import Plugins
+from trunkline.plugins.discovery import bundled_distributions
 
 WIDTH = 96
-PLUGINS = ("trunkline_learning.plugin", "trunkline_mcp.plugin", "trunkline_shell.plugin")
-"""The bundled plugins that bring commands."""
-
 INTRODUCTION = """
 # The `trunkline` program
 
@@ -25,23 +20,13 @@ with a hint, and an [exit status](errors.md). `TRUNKLINE_DEBUG=1` shows where an
 """
 
 
-class Unset:
-    """What a plugin is given where nothing is set (a ``PluginSettings``)."""
-
-    home = Path("~/.trunkline")
-
-    def section(self, kind: type[S]) -> S:
-        """The defaults."""
-        return kind()
-
-
 def page() -> str:
     """The whole page."""
     added = _of_plugins()
     lines = COMMANDS | {name: command.get_short_help_str(LINE) for name, command in added.items()}
     rows = "\n".join(f"* [`trunkline {name}`](#trunkline-{name}): {line}" for name, line in lines.items())
     parts = [INTRODUCTION.strip(), rows]
-    root = click.Context(cli, info_name="trunkline")
+    root = click.Context(cli, info_name="trunkline", **cli.context_settings)
     for name in lines:
         command = added.get(name) or cli.get_command(root, name)
         assert command is not None
@@ -50,11 +35,11 @@ def page() -> str:
 
 
 def _of_plugins() -> dict[str, click.Command]:
-    found: dict[str, click.Command] = {}
-    for module in PLUGINS:
-        declare = importlib.import_module(module).trunkline_commands
-        given = {"settings": Unset()} if "settings" in inspect.signature(declare).parameters else {}
-        found |= {str(command.name): command for command in declare(**given)}
+    """The commands of the bundled plugins, with nothing set."""
+    bundled = bundled_distributions()
+    with TemporaryDirectory() as home:
+        plugins = Plugins.load(load_config(environ={"TRUNKLINE_HOME": home}))
+    found = {str(one.item.name): one.item for one in plugins.commands() if one.owner in bundled}
     return dict(sorted(found.items()))
 
 

@@ -148,10 +148,16 @@ def granted(as_json: bool) -> None:
 
 @command.command("forget", examples="trunkline approvals forget approved-7c2k")
 @click.argument("id")
-def forget(id: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def forget(id: str, as_json: bool) -> None:
     """Revoke an approval that covers more than one call. Such calls need your approval again."""
+    from trunkline.cli.output import print_json
+
     with_gateway(lambda gateway: gateway.forget_grant(id))
-    click.echo(f"{id} is no longer allowed.")
+    if as_json:
+        print_json({"forgotten": id})
+    else:
+        click.echo(f"{id} is no longer allowed.")
 
 
 def _decide(

@@ -91,6 +91,7 @@ def show_block(name: str, as_json: bool) -> None:
     "vision=openai/gpt-4.1-mini; repeatable. See models --chosen.",
 )  # fmt: skip
 @click.option("--tool", "tools", multiple=True, help="Allow only this tool; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
 def create_block(
     name: str,
     description: str,
@@ -98,6 +99,7 @@ def create_block(
     model: str | None,
     models: tuple[str, ...],
     tools: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Create a block. A NAME consists of lower-case letters, digits and dashes, 32 characters at most."""
     from trunkline.cli.memory.add import checked_block
@@ -110,8 +112,8 @@ def create_block(
         )
     except ValueError as error:
         raise click.UsageError(f"--model-for: {error}") from error
-    with_gateway(lambda gateway: gateway.create_block(name, config))
-    click.echo(f"Created block {name}. Talk with it: trunkline chat --block {name}")
+    block = with_gateway(lambda gateway: gateway.create_block(name, config))
+    _report(f"Created block {name}. Talk with it: trunkline chat --block {name}", block, as_json)
 
 
 SET_EXAMPLES = """
@@ -150,15 +152,19 @@ def unset_choices(name: str, keys: tuple[str, ...], as_json: bool) -> None:
 
 
 def _change(name: str, changes: dict[str, Any], as_json: bool) -> None:
+    block = with_gateway(lambda gateway: gateway.change_block(name, changes))
+    done = f"Block {name} is changed: {', '.join(changes)}. The change applies from the next message on."
+    _report(done, block, as_json)
+
+
+def _report(done: str, result: object, as_json: bool) -> None:
+    """Print the sentence that says what was done, or its result as JSON."""
     from trunkline.cli.output import print_json
 
-    block = with_gateway(lambda gateway: gateway.change_block(name, changes))
     if as_json:
-        print_json(block)
+        print_json(result)
     else:
-        click.echo(
-            f"Block {name} is changed: {', '.join(changes)}. The change applies from the next message on."
-        )
+        click.echo(done)
 
 
 @command.command("start", examples="trunkline blocks start garden")
@@ -166,13 +172,8 @@ def _change(name: str, changes: dict[str, Any], as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
 def start_block(name: str, as_json: bool) -> None:
     """Start a stopped block, so that it accepts messages again."""
-    from trunkline.cli.output import print_json
-
     block = with_gateway(lambda gateway: gateway.change_block(name, {"enabled": None}))
-    if as_json:
-        print_json(block)
-    else:
-        click.echo(f"Block {name} accepts messages.")
+    _report(f"Block {name} accepts messages.", block, as_json)
 
 
 @command.command("stop", examples="trunkline blocks stop garden\ntrunkline blocks stop garden --finish")
@@ -183,18 +184,14 @@ def start_block(name: str, as_json: bool) -> None:
 def stop_block(name: str, finish: bool, yes: bool, as_json: bool) -> None:
     """Stop a block: it accepts no messages until you start it. Its turns are cancelled, its questions withdrawn and its
     background tasks ended. A tool call that has begun to change something is not interrupted."""
-    from trunkline.cli.output import print_json
-
     if not yes and not finish:
         _confirm_cancelling(name, "Stop it")
     stopped = with_gateway(lambda gateway: gateway.stop_block(name, finish=finish))
-    if as_json:
-        print_json({"block": stopped.block, "cancelled": stopped.cancelled, "tasks": stopped.tasks})
-        return
     turns, tasks = len(stopped.cancelled), len(stopped.tasks)
     said = f" {turns} of its turns {'was' if turns == 1 else 'were'} cancelled." if turns else ""
     said += f" {tasks} of its background tasks {'was' if tasks == 1 else 'were'} ended." if tasks else ""
-    click.echo(f"Block {name} is stopped.{said} Start it again: trunkline blocks start {name}")
+    done = f"Block {name} is stopped.{said} Start it again: trunkline blocks start {name}"
+    _report(done, {"block": stopped.block, "cancelled": stopped.cancelled, "tasks": stopped.tasks}, as_json)
 
 
 @command.command(
@@ -209,8 +206,6 @@ def stop_block(name: str, finish: bool, yes: bool, as_json: bool) -> None:
 def reset_block(name: str, hard: bool, yes: bool, as_json: bool) -> None:
     """Delete a block's conversations and everything that its agent wrote and learned. Its turns are cancelled.
     block.toml stays. Documents, skills, identity, sliders and the workspace stay too, except with --hard."""
-    from trunkline.cli.output import print_json
-
     if not yes:
         lost = " and its documents, skills, identity and sliders" if hard else ""
         click.echo(f"Block {name} loses its conversations, what its agent wrote and learned{lost}.")
@@ -219,10 +214,9 @@ def reset_block(name: str, hard: bool, yes: bool, as_json: bool) -> None:
             click.echo("The files in its workspace are permanently deleted.")
         _confirm_cancelling(name, "Reset it", always=True)
     block = with_gateway(lambda gateway: gateway.reset_block(name, hard=hard))
-    if as_json:
-        print_json(block)
-    else:
-        click.echo(f"Block {name} has forgotten its conversations{' and its identity' if hard else ''}.")
+    _report(
+        f"Block {name} has forgotten its conversations{' and its identity' if hard else ''}.", block, as_json
+    )
 
 
 def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> None:
@@ -259,22 +253,23 @@ def _tasks_here(name: str) -> int:
 @command.command("archive", examples="trunkline blocks archive garden")
 @click.argument("name", type=BlockName())
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def archive_block(name: str, yes: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def archive_block(name: str, yes: bool, as_json: bool) -> None:
     """Archive a block and cancel its turns. "restore" brings the block back byte for byte."""
-
     if not yes:
         _confirm_cancelling(name, "Archive it")
     with_gateway(lambda gateway: gateway.archive_block(name))
-    click.echo(f"Block {name} is archived. Restore it: trunkline blocks restore {name}")
+    done = f"Block {name} is archived. Restore it: trunkline blocks restore {name}"
+    _report(done, {"archived": name}, as_json)
 
 
 @command.command("restore", examples="trunkline blocks restore garden")
 @click.argument("name")
-def restore_block(name: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
+def restore_block(name: str, as_json: bool) -> None:
     """Restore an archived block."""
-
-    with_gateway(lambda gateway: gateway.restore_block(name))
-    click.echo(f"Block {name} is back.")
+    block = with_gateway(lambda gateway: gateway.restore_block(name))
+    _report(f"Block {name} is back.", block, as_json)
 
 
 @command.command(
@@ -283,17 +278,17 @@ def restore_block(name: str) -> None:
 @click.argument("name", type=BlockName())
 @click.option("--archived", is_flag=True, help="Delete the newest archive of that name instead of the block.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def delete_block(name: str, archived: bool, yes: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def delete_block(name: str, archived: bool, yes: bool, as_json: bool) -> None:
     """Delete a block and cancel its turns. The history of memory keeps the block's files. The files in its workspace
     are permanently deleted."""
-
     what = f"the newest archive of {name}" if archived else f"block {name} with its conversations"
     if not yes and archived:
         confirm(f"Delete {what} and its workspace?")
     elif not yes:
         _confirm_cancelling(name, f"Delete {what} and its workspace", always=True)
     with_gateway(lambda gateway: gateway.delete_block(name, archived=archived))
-    click.echo(f"Deleted {what}.")
+    _report(f"Deleted {what}.", {"deleted": name, "archived": archived}, as_json)
 
 
 def _state(block: "Block") -> str:

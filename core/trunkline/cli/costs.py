@@ -134,12 +134,12 @@ def _notes(report: "CostReport") -> "list[str]":
         first, *others = report.unpriced
         named = ", ".join([first, *others[:4], *(["…"] if others[4:] else [])])
         notes.append(
-            f"{report.total.unpriced} requests are not in the sum, because their models have no price: {named}. "
+            f"Requests that are not in the sum, because their models have no price: {report.total.unpriced} ({named}). "
             f'Set one in [models.prices."{first}"].'
         )
     if report.total.estimated:
         notes.append(
-            f"{report.total.estimated} requests did not reach the end of their answers; their costs are estimates."
+            f"Requests whose costs are estimates, because no answer reached its end: {report.total.estimated}."
         )
     return notes
 

@@ -142,11 +142,13 @@ def _ask_pull(settings: InitSettings, section: str, model: str, offered: Sequenc
 def _offered(settings: InitSettings, adapter: str) -> tuple[str, ...]:
     """Return the names of the models that an adapter lists. A problem is printed."""
     from trunkline.cli.aio import run
+    from trunkline.cli.model_errors import describe_fault
 
     click.echo(f"Reading the list of models of {adapter} …", err=True)
     listing = run(_listing, settings, adapter)
     if listing is None or listing.problem:
-        click.echo(f"There is none: {listing.problem if listing else 'it lacks its settings'}.", err=True)
+        problem = describe_fault(listing.problem) if listing else "it lacks its settings"
+        click.echo(f"The list cannot be read: {problem}.", err=True)
         return ()
     return tuple(name.removeprefix(f"{adapter}/") for name in listing.names)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from trunkline.acl.roles import MONITOR
+from trunkline.cli.model_errors import describe_fault
 from trunkline.config import Config
 from trunkline.errors import ConfigError, ModelError, TrunklineError
 from trunkline.plugins import Plugins
@@ -35,17 +36,6 @@ class ModelProbeResult:
     problem: str = ""
     tokens: str = ""
     hint: str = ""
-
-
-_FAULTS = {
-    "authentication": "it does not accept the key",
-    "unavailable": "nothing answers at its address",
-    "timeout": "it did not answer in time",
-    "refused": "it refused the request; the model's name may be wrong",
-    "rate_limited": "it has had too many requests for now",
-    "bad_response": "what it answers is not the protocol that was expected",
-    "interrupted": "it broke off in the middle of the answer",
-}
 
 
 ONLY_MONITORS = "only a monitor may ask a model here, because each worker has a NATS user of its own"
@@ -126,11 +116,9 @@ async def _ask(worker: "ProbeWorker", adapter: str, unset: str) -> ModelProbeRes
 
 def _problem(error: ModelError, unset: str) -> str:
     """Return why the model did not answer. ``unset`` is the variable of a key that was not sent."""
-    if error.fault == "authentication" and unset:
-        return f"it wants a key, and {unset} is not set"
     if error.fault == "over_budget":
         return f"it was not asked. {error.detail.removesuffix('.')}"
-    return _FAULTS.get(error.fault, error.fault)
+    return describe_fault(error.fault, unset)
 
 
 def _unset_key(config: Config, plugins: Plugins, adapter: str) -> str:

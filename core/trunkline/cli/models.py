@@ -129,6 +129,7 @@ def _write(file: "Path", listings: "dict[str, AdapterListing]") -> None:
 
 
 def _print(listings: "Sequence[AdapterListing]") -> None:
+    from trunkline.cli.model_errors import describe_fault
     from trunkline.cli.output import print_table
 
     rows = [
@@ -147,7 +148,7 @@ def _print(listings: "Sequence[AdapterListing]") -> None:
     for listing in listings:
         if listing.problem:
             click.echo(
-                f"{listing.adapter} did not list its models: {listing.problem}. See doctor --online.",
+                f"{listing.adapter} did not list its models: {describe_fault(listing.problem)}. See doctor --online.",
                 err=True,
             )
         elif not listing.models:

@@ -16,7 +16,8 @@ PAGE = "open-*.html"
 
 @click.command(cls=Command, examples="trunkline open\ntrunkline open --print")
 @click.option("--print", "only_print", is_flag=True, help="Print the link instead of opening it.")
-def command(only_print: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the link as JSON instead of opening it.")
+def command(only_print: bool, as_json: bool) -> None:
     """Open the web app in your browser, signed in.
 
     The link works once, for a minute, and only in a browser of this machine. It contains no token.
@@ -24,6 +25,7 @@ def command(only_print: bool) -> None:
     import webbrowser
 
     from trunkline.cli._support.gateway_address import local_address
+    from trunkline.cli.output import print_json
     from trunkline.config import load_config
     from trunkline.home.paths import Home
 
@@ -34,10 +36,11 @@ def command(only_print: bool) -> None:
         return (await auth.start_pairing(label="browser of this machine", is_local=True)).code
 
     link = f"{address}/pair#{with_auth(started)}"
-    if only_print:
+    if as_json:
+        print_json({"link": link})
+    elif only_print:
         click.echo(link)
-        return
-    if not webbrowser.open(_page(Home.of(config).run, link).as_uri()):
+    elif not webbrowser.open(_page(Home.of(config).run, link).as_uri()):
         click.echo(f"There is no browser here. Open this link on this machine within a minute: {link}")
 
 

@@ -29,7 +29,7 @@ def budget(home: Path, settings: str, *words: str) -> "subprocess.CompletedProce
     ("line", "said"),
     [
         ("max_turn_spend = 0.0005", "Limits: each turn at most $0.0005 in all."),
-        ("max_turn_loops = 9", "Limits: each turn at most 9 loops in all."),
+        ("max_turn_loops = 9", "Limits: each turn at most 9 calls of models in all."),
         ("per_block.max_daily_spend = 0.5", "Limits: each block at most $0.50 a day."),
         ("", "No budget is set: models may be called without limit."),
     ],

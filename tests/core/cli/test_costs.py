@@ -127,8 +127,8 @@ def test_the_table_has_a_plot_a_sum_and_notes(home: Path) -> None:
     first, second, total = result.stdout.splitlines()[1:4]
     assert first.split() == ["openai/gpt-5.5", "4", "2", "000", "25%", "40", "0.0247", "█" * 24]
     assert second.split() == ["mine/m", "2", "0", "0", "0.0000"] and total.split()[:2] == ["total", "6"]
-    assert "2 requests are not in the sum, because their models have no price: mine/m." in result.stderr
-    assert "2 requests did not reach the end of their answers" in result.stderr
+    assert "not in the sum, because their models have no price: 2 (mine/m)." in result.stderr
+    assert "because no answer reached its end: 2." in result.stderr
 
 
 def test_programs_get_exact_numbers(home: Path) -> None:

@@ -53,7 +53,10 @@ def test_a_vendor_that_does_not_answer_is_named(trunkline: Run) -> None:
     env = {"TRUNKLINE_ADAPTERS__OPENAI__BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "sk-canary-123"}
     done = trunkline("models", "openai", env=env)
     assert done.returncode == 1
-    assert "openai did not list its models: unavailable" in done.stderr and "canary" not in done.stderr
+    assert (
+        "openai did not list its models: nothing answers at its address" in done.stderr
+        and "canary" not in done.stderr
+    )
 
 
 def test_an_unknown_adapter_is_refused_with_those_that_are_configured(trunkline: Run) -> None:

@@ -44,6 +44,25 @@ def test_every_command_has_a_help_with_examples() -> None:
         assert f"trunkline {name}" in help_text.partition("Examples:")[2], name
 
 
+CONVERSE = {"chat", "conversations open"}
+SERVE = {"up", "run", "mcp serve", "mcp login", "remote invite", "remote join", "remote serve"}
+PRINT_A_TEXT = {"auth export", "completion", "remote accounts", "results show"}
+CHANGE_SETTINGS = {"mcp add", "mcp remove", "remote revoke"} | {
+    f"plugins {name}" for name in ("disable", "enable", "install", "new", "release", "remove")
+}
+
+
+def test_every_command_prints_json_for_scripts() -> None:
+    """Except those that converse, serve, print a text for another program, or change settings of this machine."""
+    leaves = {
+        name: {option for one in command.params for option in one.opts}
+        for name, command in all_commands()
+        if not isinstance(command, click.Group)
+    }
+    without = {name for name, options in leaves.items() if "--json" not in options}
+    assert without == CONVERSE | SERVE | PRINT_A_TEXT | CHANGE_SETTINGS
+
+
 def groups() -> list[tuple[str, click.Group]]:
     """The groups that have a command ``list``."""
     every = [(path, one) for path, one in all_commands() if isinstance(one, click.Group)]

@@ -176,11 +176,12 @@ def test_blocks_from_the_command_line(up: Up, trunkline: Run) -> None:
         asked = trunkline("blocks", *words, stdin="y\n")
         assert asked.returncode == 1 and "nothing was done" in asked.stderr and "--yes" in asked.stderr
     assert trunkline("blocks", "reset", "garden", "--hard", "--yes").returncode == 0
-    assert trunkline("blocks", "archive", "garden").returncode == 0
+    assert json.loads(trunkline("blocks", "archive", "garden", "--json").stdout) == {"archived": "garden"}
     assert "garden" not in trunkline("blocks", "list").stdout
     assert "garden" in trunkline("blocks", "list", "--archived").stdout
-    assert trunkline("blocks", "restore", "garden").returncode == 0
-    assert trunkline("blocks", "delete", "garden", "--yes").returncode == 0
+    assert json.loads(trunkline("blocks", "restore", "garden", "--json").stdout)["name"] == "garden"
+    deleted = trunkline("blocks", "delete", "garden", "--yes", "--json")
+    assert json.loads(deleted.stdout) == {"deleted": "garden", "archived": False}
     gone = trunkline("blocks", "show", "garden")
     assert gone.returncode == 1 and gone.stderr.startswith("Error: ") and "Traceback" not in gone.stderr
 

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 @click.command(cls=Command, examples="trunkline auth unshare garden anna")
 @click.argument("block", type=BlockName())
 @click.argument("identity")
-def command(block: str, identity: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(block: str, identity: str, as_json: bool) -> None:
     """Stop sharing BLOCK with IDENTITY. Other rules that name the identity stay."""
+    from trunkline.cli.output import print_json
     from trunkline.contracts.auth.share_policy import is_share
     from trunkline.errors import TrunklineError
 
@@ -24,8 +26,12 @@ def command(block: str, identity: str) -> None:
         found = [one for one in (await auth.policies(identity)).policies if is_share(one, block)]
         return [(await auth.revoke(one.id)).policy.id for one in found]
 
-    if not with_auth(unshare):
+    removed = with_auth(unshare)
+    if not removed:
         raise TrunklineError(
             f"{block} is not shared with {identity}.", hint="trunkline auth export shows what is shared."
         )
-    click.echo(f"{block} is not shared with {identity} any more.")
+    if as_json:
+        print_json({"removed": removed})
+    else:
+        click.echo(f"{block} is not shared with {identity} any more.")

@@ -25,7 +25,7 @@ def budget_owner(block: str, turn: str) -> str:
 def format_amount(measure: BudgetMeasure, amount: int) -> str:
     """Return micro-USD as ``$5.00``, with more digits if it is no whole number of cents, or a number of model calls."""
     if measure == "loops":
-        return f"{amount:,} calls of models"
+        return f"{amount:,} {'call' if amount == 1 else 'calls'} of models"
     digits = 2 if amount % 10_000 == 0 else 4
     return f"${amount / 1_000_000:,.{digits}f}"
 

@@ -61,9 +61,10 @@ def budget_group(settings: PluginSettings) -> click.Group:
 
     @budget.command("reset", examples="trunkline budget reset\ntrunkline budget reset --block main")
     @click.option("--block", default="", help="The budgets of this block instead of those of all blocks.")
-    def reset(block: str) -> None:
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON; amounts of money are micro-USD.")
+    def reset(block: str, as_json: bool) -> None:
         """Let a used-up budget begin anew before its day or hour is over."""
-        from trunkline.api.cli import print_done, with_workers
+        from trunkline.api.cli import print_done, print_json, with_workers
         from trunkline.api.costs import describe_budget_event
         from trunkline_budget.state import reset_budgets
 
@@ -71,6 +72,9 @@ def budget_group(settings: PluginSettings) -> click.Group:
         events = with_workers(lambda bus: reset_budgets(bus, limits, block, "owner"))
         if not events:
             raise _nothing_to_reset(block)
+        if as_json:
+            print_json({"events": events})
+            return
         for event in events:
             print_done(describe_budget_event(event))
 

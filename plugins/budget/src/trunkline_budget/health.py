@@ -39,5 +39,9 @@ def described_limits(settings: BudgetSettings) -> list[str]:
         for owner, window, most in pairs
         if most is not None
     ]
-    loops = [f"{owner} at most {most} loops {window}" for owner, window, most in counts if most is not None]
+    loops = [
+        f"{owner} at most {format_amount('loops', most)} {window}"
+        for owner, window, most in counts
+        if most is not None
+    ]
     return spend + loops
