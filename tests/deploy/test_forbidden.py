@@ -23,7 +23,7 @@ STREAMS = (
 BUCKETS = (
     "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits", "KV_key-pools",
     "KV_redaction", "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
-    "OBJ_audio", "KV_tokens", "KV_pairings", "KV_tickets",
+    "OBJ_audio", "KV_tokens", "KV_pairings", "KV_passkeys", "KV_passkey-challenges", "KV_tickets",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -56,7 +56,7 @@ AUTH_OF_TOOLS = (
 )
 AUTH = (
     *AUTH_OF_TOOLS, "identities.change", "tokens.issue", "tokens.revoke", "tokens.rotate-key", "pairing.start",
-    "pairing.cancel",
+    "pairing.cancel", "passkeys.list", "passkeys.remove",
 )  # fmt: skip
 ABILITIES = tuple(f"trunkline.cmd.model.{verb}" for verb in ("embed", "transcribe", "speak"))
 COMMANDS = (
@@ -126,6 +126,8 @@ def published() -> Iterator[str]:
         "$KV.redaction.key",
         "$KV.tokens.key",
         "$KV.pairings.key",
+        "$KV.passkeys.key",
+        "$KV.passkey-challenges.key",
         "$KV.tickets.key",
     )
     yield from ("$O.imports.C.key", "$O.imports.M.key", "$O.results.C.key", "$O.results.M.key")
@@ -248,8 +250,10 @@ PUBLISH: dict[str, set[str]] = {
         *memory("chunk-get", "chunk-list", "chunk-linked", "chunk-forget"),
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *reads("AUDIT"), *DEADLINES,
-        *reads("KV_workers", "KV_pulse", "KV_tokens", "KV_pairings", "KV_tickets"), "$KV.tokens.key",
-        "$KV.pairings.key", "$KV.tickets.key",
+        *reads(
+            "KV_workers", "KV_pulse", "KV_tokens", "KV_pairings", "KV_passkeys", "KV_passkey-challenges", "KV_tickets",
+        ),
+        "$KV.tokens.key", "$KV.pairings.key", "$KV.passkeys.key", "$KV.passkey-challenges.key", "$KV.tickets.key",
         *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor", "tools"), *SIZES,
         *HEARS, TOKENS_CHANGED,
         "trunkline.ctl.panic",  # it stops everything, and cannot release the stop

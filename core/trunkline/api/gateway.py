@@ -3,6 +3,9 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trunkline.contracts.auth.passkey_verifier import NewPasskey as NewPasskey
+    from trunkline.contracts.auth.passkey_verifier import PasskeyCeremony as PasskeyCeremony
+    from trunkline.contracts.auth.passkey_verifier import PasskeyVerifier as PasskeyVerifier
     from trunkline.contracts.blocks.messages import BlockStatus as BlockStatus
     from trunkline.contracts.conversations.messages import ConversationSummary as ConversationSummary
     from trunkline.contracts.conversations.messages import ListConversations as ListConversations

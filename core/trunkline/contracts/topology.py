@@ -4,7 +4,12 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from trunkline.contracts.auth.subjects import PAIRING_BUCKET, TOKEN_BUCKET
+from trunkline.contracts.auth.subjects import (
+    PAIRING_BUCKET,
+    PASSKEY_BUCKET,
+    PASSKEY_CHALLENGE_BUCKET,
+    TOKEN_BUCKET,
+)
 from trunkline.contracts.gateway.messages import DeletedResponse
 from trunkline.contracts.gateway.subjects import (
     DELETED_RESPONSE_BUCKET,
@@ -77,6 +82,8 @@ BUCKETS = (
     REDACTION_BUCKET,
     TOKEN_BUCKET,
     PAIRING_BUCKET,
+    PASSKEY_BUCKET,
+    PASSKEY_CHALLENGE_BUCKET,
     TICKET_BUCKET,
 )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from trunkline._util.lazy_names import find_public
+from trunkline.contracts.auth.passkey_verifier import PasskeyVerifier
 from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.documents.reader import Reader
 from trunkline.contracts.gateway.access import HttpRoute, StaticSite
@@ -188,6 +189,14 @@ def _site(item: StaticSite) -> Problem:
     return None if item.folder.is_absolute() else f"has the folder {str(item.folder)!r}; it must be absolute"
 
 
+def _verifier(item: PasskeyVerifier) -> Problem:
+    numbers = getattr(item, "algorithms", ())
+    if not isinstance(numbers, tuple) or not numbers or not all(isinstance(one, int) for one in numbers):
+        return "has no algorithms; give a tuple of COSE's numbers like (-7, -257)"
+    checks = (item.check_registration, item.check_sign_in)
+    return "must have synchronous checks" if any(map(inspect.iscoroutinefunction, checks)) else None
+
+
 def _payload(item: Any) -> Problem:
     if not (isinstance(item, type) and issubclass(item, Payload)):
         return "is not a subclass of trunkline.api.bus.Payload"
@@ -234,6 +243,7 @@ HOOK_RULES: Mapping[str, HookRule] = {
     "trunkline_admission_rules": HookRule("admission rule", _async_callable("name"), ranked=True),
     "trunkline_http_routes": HookRule("HttpRoute", _instance(HttpRoute, _route)),
     "trunkline_static_sites": HookRule("StaticSite", _instance(StaticSite, _site)),
+    "trunkline_passkey_verifiers": HookRule("PasskeyVerifier", _instance(PasskeyVerifier, _verifier)),
     "trunkline_tools": HookRule("Tool", _instance(Tool, _tool), lambda item: str(item.spec.name)),
     "trunkline_tool_sources": HookRule(
         "ToolSource", _instance(ToolSource, _tool_source), lambda item: str(item.name)

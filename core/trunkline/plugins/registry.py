@@ -22,6 +22,7 @@ from trunkline.plugins.report import BrokenGuard, LoadReport, PluginState
 if TYPE_CHECKING:
     import click
 
+    from trunkline.contracts.auth.passkey_verifier import PasskeyVerifier
     from trunkline.contracts.channels.channel import Channel
     from trunkline.contracts.documents.reader import Reader
     from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute, StaticSite
@@ -249,6 +250,10 @@ class Plugins:
     def static_site(self) -> "OwnedItem[StaticSite] | None":
         """Return the web app; None if no plugin has one."""
         return next(iter(self.collect("trunkline_static_sites")), None)
+
+    def passkey_verifier(self) -> "PasskeyVerifier | None":
+        """Return the verifier of passkeys; None if no plugin has one."""
+        return next((owned.item for owned in self.collect("trunkline_passkey_verifiers")), None)
 
     # Tools -----------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.software_authenticator import Passkey
+from trunkline.contracts.auth.client import AuthClient
 from trunkline.testing.platform import Platform
 
 from .conftest import Cli, Run
@@ -64,6 +66,27 @@ async def test_unknown_blocks_and_identities_are_refused(running: Platform, cli:
     await cli("auth", "revoke", "emma", "--yes")
     assert "was revoked" in await cli("auth", "share", "main", "emma", status=1)
     assert json.loads(await cli("auth", "export"))["policies"] == []
+
+
+async def test_a_passkey_is_listed_and_removed_by_commands(running: Platform, cli: Cli) -> None:
+    """The list shows no key; what the passkey opened ends with it."""
+    url = running.url.replace("127.0.0.1", "localhost")
+    passkey = Passkey(url)
+    assert "There are no passkeys." in await cli("auth", "passkeys", "list")
+    async with httpx.AsyncClient(base_url=url, timeout=60, headers={"origin": url}) as page:
+        code = (await AuthClient(running.bus).start_pairing()).code
+        await page.post("/api/pair", json={"code": code, "as": "cookie"})
+        options = (await page.post("/api/passkeys/options")).json()["public_key"]
+        made = await page.post("/api/passkeys", json={**passkey.register(options), "label": "laptop"})
+        options = (await page.post("/api/passkeys/sign-in/options")).json()["public_key"]
+        assert (await page.post("/api/passkeys/sign-in", json=passkey.sign_in(options))).status_code == 200
+        id = made.json()["id"]
+        shown = await cli("auth", "passkeys", "list", "--identity", "owner")
+        assert id in shown and "laptop" in shown and "localhost" in shown
+        assert "public_key" not in await cli("auth", "passkeys", "list", "--json")
+        assert "ended sessions: 1" in await cli("auth", "passkeys", "remove", id)
+        assert (await page.get("/api/me")).status_code == 401
+    assert "There is no passkey" in await cli("auth", "passkeys", "remove", id, status=1)
 
 
 async def test_the_terminal_recovers_from_lost_tokens(running: Platform, cli: Cli) -> None:

@@ -173,7 +173,7 @@ def test_loading_the_plugins_imports_their_settings_and_no_more() -> None:
 
 
 UNUSED_AT_START: dict[str, set[str]] = {
-    "gateway": {"websockets", "trunkline_learning.context_source"},
+    "gateway": {"websockets", "trunkline_learning.context_source", "fido2"},
     "memory": {"trunkline_files.write_tools", "trunkline_git.tools", "trunkline_shell.command_tool"},
     "monitor": {
         "websockets",

@@ -53,6 +53,8 @@ BODIES: tuple[tuple[str, str, Any, str], ...] = (
     ("post", "/api/memory/move", {"source": "a.md"}, "/target"),
     ("post", "/api/memory/revert", {}, "/path"),
     ("post", "/api/memory/revert", {"path": "a.md", "version": "1", "to": "1"}, "/to"),
+    ("post", "/api/passkeys", {"challenge": "x", "credential": {}}, ""),
+    ("post", "/api/passkeys/sign-in", {"challenge": "x"}, "/credential"),
     ("post", "/api/identities", {}, "/id"),
     ("post", "/api/identities", {"id": "anna", "type": "robot"}, "/type"),
     ("patch", "/api/identities/{identity}", {"status": "gone"}, "/status"),

@@ -24,7 +24,9 @@ from .conftest import Environment, started_environment
 
 pytestmark = pytest.mark.anyio
 
-OPEN = {"/healthz", "/readyz", "/api/pair", "/pair"}
+OPEN = {
+    "/healthz", "/readyz", "/api/pair", "/pair", "/api/passkeys/sign-in", "/api/passkeys/sign-in/options",
+}  # fmt: skip
 """The paths of the gateway's own routes that need no credential."""
 
 HOLDERS = tuple(Identity(id=f"{scope}-token", type="owner", scope=scope) for scope in TokenScope)
@@ -91,7 +93,7 @@ async def state_of(env: Environment) -> object:
 
 async def test_no_route_is_reached_without_a_credential(env: Environment, client: httpx.AsyncClient) -> None:
     """PA-T8: every method of every route is 401 with a code and a correlation id, but for the health checks
-    and pairing, whose code is a credential."""
+    pairing and passkeys, where a code or a signature is the credential."""
     before = await state_of(env)
     assert {path for _, path, scope in calls() if scope is None} == OPEN
     for method, path, scope in calls():

@@ -36,6 +36,7 @@ DESIGN = {
     "route",
     "http_routes",
     "static_sites",
+    "passkey_verifiers",
     "tools",
     "tool_middleware",
     "tool_sources",
@@ -124,6 +125,7 @@ def test_the_typed_interface_calls_every_hook(load):
     ):  # fmt: skip
         assert isinstance(ask(), tuple)
     assert isinstance(plugins.lifespans("tools"), tuple)
+    assert plugins.passkey_verifier() is None or plugins.passkey_verifier().algorithms
     assert plugins.static_site() is None or plugins.static_site().item.folder.is_dir()
     assert plugins.stop_turn(TURN) is None
     assert plugins.select_model(TURN, "x") is None

@@ -5,10 +5,20 @@ from pathlib import Path
 import pytest
 
 import trunkline
-from trunkline.api.gateway import HttpRoute, SendMessage, StaticSite
+from trunkline.api.gateway import HttpRoute, PasskeyVerifier, SendMessage, StaticSite
 from trunkline.api.memory import SearchMemory
 
 HEAD = "import trunkline\n"
+
+
+class NoAlgorithms(PasskeyVerifier):
+    """A verifier without the list of what it verifies."""
+
+    def check_registration(self, response, ceremony):
+        raise ValueError
+
+    def check_sign_in(self, response, ceremony, known):
+        raise ValueError
 
 
 def plugin(hook, function, **options):
@@ -97,6 +107,7 @@ def test_hook_results_may_be_a_generator_a_list_or_none(load):
         ("trunkline_messages", lambda: [dict], "is not a subclass of trunkline.api.bus.Payload"),
         ("trunkline_commands", lambda: [print], "is not a click.Command"),
         ("trunkline_http_routes", lambda: [HttpRoute("x", ("GET",), print)], "must begin with /"),
+        ("trunkline_passkey_verifiers", lambda: [NoAlgorithms()], "has no algorithms"),
         ("trunkline_static_sites", lambda: [StaticSite(Path("site"))], "must be absolute"),
     ],
 )

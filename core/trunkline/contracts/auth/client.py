@@ -6,6 +6,7 @@ from typing import TypeVar
 from trunkline.contracts.actors import OWNER
 from trunkline.contracts.auth import messages, subjects
 from trunkline.contracts.auth.identity import IdentityRecord, IdentityStatus, IdentityType
+from trunkline.contracts.auth.passkeys import Passkey
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.policies.messages import Policy
 from trunkline.errors import Unavailable
@@ -103,6 +104,17 @@ class AuthClient:
     async def revoke(self, id: str) -> messages.PolicyView:
         """Remove a policy. Raises RemoteFault ``not_found``."""
         return await self._call(subjects.REVOKE_ACCESS, messages.RevokeAccess(id=id, actor=self._actor))
+
+    async def passkeys(self, identity: str | None = None) -> tuple[Passkey, ...]:
+        """Return the passkeys, the oldest first; with ``identity`` only its own."""
+        request = messages.ListPasskeys(identity=identity)
+        return (await self._call(subjects.LIST_PASSKEYS, request)).passkeys
+
+    async def remove_passkey(self, id: str) -> messages.PasskeysRemoved:
+        """Remove a passkey and end the sessions that it opened, with the passkeys that were registered in them. Raises
+        RemoteFault ``not_found``.
+        """
+        return await self._call(subjects.REMOVE_PASSKEY, messages.RemovePasskey(id=id, actor=self._actor))
 
     async def start_pairing(
         self,

@@ -9,6 +9,7 @@ import msgspec
 
 from trunkline.contracts.actors import OWNER
 from trunkline.contracts.auth.identity import IdentityRecord, IdentityStatus, IdentityType
+from trunkline.contracts.auth.passkeys import Passkey
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.auth.tokens import TokenEnd, TokenKind
 from trunkline.contracts.policies.messages import Policy
@@ -63,7 +64,9 @@ class IssueToken(Payload, frozen=True, kw_only=True, tag="auth.token-issue.v1"):
 
 
 class AccessToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An access token as people see it, without anything of its text."""
+    """An access token as people see it, without anything of its text. ``passkey`` is the one that opened the session,
+    "" for other tokens.
+    """
 
     id: str
     identity: str
@@ -76,6 +79,7 @@ class AccessToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     blocks: tuple[str, ...] | None = None
     ended: TokenEnd | None = None
     ended_at: datetime | None = None
+    passkey: str = ""
 
 
 class TokenIssued(Payload, frozen=True, kw_only=True, tag="auth.token-issued.v1"):
@@ -197,3 +201,30 @@ class PairingsCancelled(Payload, frozen=True, kw_only=True, tag="auth.pair-cance
     """The number of pairing codes that ended."""
 
     codes: int
+
+
+class ListPasskeys(Payload, frozen=True, kw_only=True, tag="auth.passkeys.v1"):
+    """Ask for the passkeys; with ``identity`` only for its own."""
+
+    identity: str | None = None
+
+
+class PasskeyList(Payload, frozen=True, kw_only=True, tag="auth.passkey-list.v1"):
+    """The passkeys, the oldest first."""
+
+    passkeys: tuple[Passkey, ...]
+
+
+class RemovePasskey(Payload, frozen=True, kw_only=True, tag="auth.passkey-remove.v1"):
+    """Remove a passkey: it opens no session any more, and those that it opened are revoked."""
+
+    id: str
+    actor: str = OWNER
+
+
+class PasskeysRemoved(Payload, frozen=True, kw_only=True, tag="auth.passkeys-removed.v1"):
+    """The number of passkeys that are removed, of sessions that ended with them, and of turns that are cancelled."""
+
+    passkeys: int
+    tokens: int = 0
+    turns: int = 0

@@ -13,12 +13,16 @@ from trunkline.contracts.auth.messages import (
     IdentityView,
     IssueToken,
     ListIdentities,
+    ListPasskeys,
     ListPolicies,
     ListTokens,
     PairingsCancelled,
     PairingStarted,
+    PasskeyList,
+    PasskeysRemoved,
     PolicyList,
     PolicyView,
+    RemovePasskey,
     RevokeAccess,
     RevokeToken,
     RotateKey,
@@ -29,6 +33,7 @@ from trunkline.contracts.auth.messages import (
 )
 from trunkline.contracts.auth.operation import AuthOperation, auth_operation
 from trunkline.contracts.auth.pairing_codes import PendingPairings
+from trunkline.contracts.auth.passkeys import CHALLENGE_SECONDS, PasskeyRecord, UsedChallenge
 from trunkline.contracts.auth.tokens import AccessTokenRecord, TokensChanged
 from trunkline_bus import BucketSpec, Subject, Topic
 
@@ -66,6 +71,10 @@ START_PAIRING = auth_operation(
 CANCEL_PAIRINGS = auth_operation(
     "pairing.cancel", CancelPairings, PairingsCancelled, "End all pairing codes that wait."
 )
+LIST_PASSKEYS = auth_operation("passkeys.list", ListPasskeys, PasskeyList, "The passkeys.", changes=False)
+REMOVE_PASSKEY = auth_operation(
+    "passkeys.remove", RemovePasskey, PasskeysRemoved, "Remove a passkey and end its sessions."
+)
 
 AUTH_OPERATIONS: tuple[AuthOperation[Any, Any], ...] = tuple(
     value for value in tuple(globals().values()) if isinstance(value, AuthOperation)
@@ -84,6 +93,19 @@ PAIRING_BUCKET: BucketSpec[PendingPairings] = BucketSpec(
     ttl=3_600.0,
     max_bytes=1024 * 1024,
     description="The pairing codes that wait, as keyed hashes, and the number of wrong attempts",
+)
+PASSKEY_BUCKET: BucketSpec[PasskeyRecord] = BucketSpec(
+    name="passkeys",
+    payload=PasskeyRecord,
+    max_bytes=4 * 1024 * 1024,
+    description="Passkeys, by id: the public key, the identity and the scope of each",
+)
+PASSKEY_CHALLENGE_BUCKET: BucketSpec[UsedChallenge] = BucketSpec(
+    name="passkey-challenges",
+    payload=UsedChallenge,
+    ttl=CHALLENGE_SECONDS,
+    max_bytes=4 * 1024 * 1024,
+    description="The challenges of passkeys that were answered, as hashes",
 )
 
 TOKENS_CHANGED: Topic[TokensChanged] = Topic(

@@ -29,6 +29,7 @@ class AccessTokenRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     restriction. ``ended`` is set when the token was revoked or its person signed out; the record is then kept for a
     while for lists and for gateways that were down. ``previous`` is the mac of the session before its last rotation at
     ``rotated``, which is accepted for some seconds, because requests are under way with the earlier cookie.
+    ``passkey`` is the one that opened the session, "" for other tokens.
     """
 
     id: str
@@ -45,6 +46,7 @@ class AccessTokenRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     ended_at: datetime | None = None
     previous: str = ""
     rotated: datetime | None = None
+    passkey: str = ""
 
     def is_valid(self, now: datetime) -> bool:
         """Report whether the token has not ended and not expired."""

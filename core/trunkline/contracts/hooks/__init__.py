@@ -29,6 +29,7 @@ from trunkline.contracts.hooks.gateway import (
     trunkline_admission_rules,
     trunkline_authenticators,
     trunkline_http_routes,
+    trunkline_passkey_verifiers,
     trunkline_route,
     trunkline_static_sites,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "trunkline_messages",
     "trunkline_model_middleware",
     "trunkline_models",
+    "trunkline_passkey_verifiers",
     "trunkline_purgers",
     "trunkline_rank",
     "trunkline_readers",

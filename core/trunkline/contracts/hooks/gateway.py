@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from trunkline.contracts.hooks.markers import hookspec
 
 if TYPE_CHECKING:
+    from trunkline.contracts.auth.passkey_verifier import PasskeyVerifier
     from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute, StaticSite
     from trunkline.contracts.gateway.messages import SendMessage
     from trunkline.contracts.plugins.extensions import PluginSettings
@@ -108,5 +109,29 @@ def trunkline_static_sites(settings: "PluginSettings") -> "Iterable[StaticSite]"
     @trunkline.hookimpl
     def trunkline_static_sites():
         return [StaticSite(Path(__file__).parent / "site")]
+    ```
+    """
+
+
+@hookspec
+def trunkline_passkey_verifiers(settings: "PluginSettings") -> "Iterable[PasskeyVerifier]":
+    """Add a verifier of passkeys. The first one counts; without one, nobody signs in with a passkey.
+
+    ```python
+    import trunkline
+    from trunkline.api.gateway import PasskeyVerifier
+
+    class Nobody(PasskeyVerifier):
+        algorithms = (-7,)
+
+        def check_registration(self, response, ceremony):
+            raise ValueError("Passkeys are switched off.")
+
+        def check_sign_in(self, response, ceremony, known):
+            raise ValueError("Passkeys are switched off.")
+
+    @trunkline.hookimpl
+    def trunkline_passkey_verifiers():
+        return [Nobody()]
     ```
     """

@@ -99,7 +99,7 @@ class Services:
         return cls(
             bus=bus,
             access=access,
-            auth=AuthService.of(bus, turns, key, registry, audit),
+            auth=AuthService.of(bus, turns, key, registry, audit, plugins.passkey_verifier()),
             turns=turns,
             messages=messages,
             approvals=ApprovalService(bus, turns, grants, access),

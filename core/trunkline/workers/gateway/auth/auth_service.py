@@ -1,12 +1,14 @@
 """AuthService: the operations about identities and tokens that reach further than one record."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from trunkline.contracts.auth.identity import IDENTITY_FOLDER, IdentityRecord
-from trunkline.contracts.auth.messages import ChangeIdentity, RevokeToken, TokensRevoked
+from trunkline.contracts.auth.messages import ChangeIdentity, PasskeysRemoved, RevokeToken, TokensRevoked
+from trunkline.contracts.auth.passkey_verifier import PasskeyVerifier
+from trunkline.contracts.auth.passkeys import PasskeyRecord
 from trunkline.contracts.memory.files import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
 from trunkline.contracts.turns.messages import TurnCancelRequested, TurnRequested
@@ -18,6 +20,9 @@ from trunkline.runtime.auth.token_registry import TokenRegistry
 from trunkline.workers.gateway.auth.auth_audit import AuthAudit
 from trunkline.workers.gateway.auth.identities import IdentityService
 from trunkline.workers.gateway.auth.pairings import PairingService
+from trunkline.workers.gateway.auth.passkey_ceremonies import PasskeyCeremonies
+from trunkline.workers.gateway.auth.passkey_challenges import PasskeyChallenges
+from trunkline.workers.gateway.auth.passkeys import PasskeyService
 from trunkline.workers.gateway.auth.policies import PolicyService
 from trunkline.workers.gateway.auth.share_service import ShareService
 from trunkline.workers.gateway.auth.tokens import TokenService
@@ -44,33 +49,51 @@ class AuthService:
     identities: IdentityService
     tokens: TokenService
     pairings: PairingService
+    passkeys: PasskeyService
+    ceremonies: PasskeyCeremonies
     policies: PolicyService
     sharing: ShareService
     audit: AuthAudit
 
     @classmethod
-    def of(cls, bus: Bus, turns: TurnLookup, key: TokenKey, registry: TokenRegistry, log: AuditLog) -> Self:
+    def of(
+        cls,
+        bus: Bus,
+        turns: TurnLookup,
+        key: TokenKey,
+        registry: TokenRegistry,
+        log: AuditLog,
+        verifier: PasskeyVerifier | None,
+    ) -> Self:
         """Return the services of one gateway."""
         audit = AuthAudit(log)
         identities = IdentityService(bus, audit)
         tokens = TokenService(bus, key, registry, identities, audit)
         pairings = PairingService(bus, key, tokens, audit)
+        passkeys = PasskeyService(bus, key, audit, verifier)
+        ceremonies = PasskeyCeremonies(PasskeyChallenges(bus, key), passkeys, tokens, identities)
         policies = PolicyService(bus, identities, audit)
         sharing = ShareService(policies)
-        return cls(bus, turns, registry, identities, tokens, pairings, policies, sharing, audit)
+        return cls(
+            bus, turns, registry, identities, tokens, pairings, passkeys, ceremonies, policies, sharing, audit
+        )
 
     async def revoke_token(self, request: RevokeToken) -> TokensRevoked:
-        """Revoke a token, and cancel the turns that it started. Refused with ``not_found`` and ``conflict``."""
+        """Revoke a token, cancel the turns that it started, and remove the passkeys that were registered in it. Refused
+        with ``not_found`` and ``conflict``.
+        """
         record = await self.tokens.find(request.id)
         ended = await self.tokens.end([record], "revoked")
+        await self._remove_passkeys_of([record.id], request.actor)
         turns = await self._cancel_turns(lambda one: one.token_id == record.id, request.actor)
         why = f"{record.id} of {record.identity}; {turns} turns are cancelled."
         await self.audit.record("token_revoked", request.actor, why)
         return TokensRevoked(tokens=len(ended), turns=turns)
 
     async def rotate_key(self, actor: str) -> TokensRevoked:
-        """End every token by another key, and cancel the turns that tokens started."""
+        """End every token and passkey by another key, and cancel the turns that tokens started."""
         ended = await self.tokens.rotate_key(actor)
+        await self.passkeys.clear()
         return TokensRevoked(tokens=len(ended), turns=await self._cancel_turns(_of_tokens(ended), actor))
 
     async def change_identity(self, request: ChangeIdentity) -> IdentityRecord:
@@ -81,6 +104,22 @@ class AuthService:
         if record.status != "active":
             await self._end_identity(record, request.actor)
         return record
+
+    async def remove_passkeys(self, records: Sequence[PasskeyRecord], actor: str) -> PasskeysRemoved:
+        """Remove passkeys and revoke the sessions that they opened. The passkeys that were registered in these sessions
+        go too, so that whoever used a passkey without permission does not stay by another one.
+        """
+        ids = [record.id for record in records]
+        ended = [*await self._end_sessions(ids)]
+        await self.passkeys.remove(records, actor)
+        ended += await self._end_sessions(ids)  # one may have been opened in between
+        turns = await self._cancel_turns(_of_tokens(ended), actor)
+        further = await self._remove_passkeys_of(ended, actor)
+        return PasskeysRemoved(
+            passkeys=len(records) + further.passkeys,
+            tokens=len(ended) + further.tokens,
+            turns=turns + further.turns,
+        )
 
     async def sign_out(self, token_id: str) -> None:
         """End the token of a request. Turns that it started go on: their person only leaves the browser."""
@@ -111,7 +150,16 @@ class AuthService:
     async def _end_identity(self, record: IdentityRecord, by: str) -> None:
         if record.status == "revoked":
             await self.tokens.end(await self.tokens.of_identity(record.id), "revoked")
+            await self.passkeys.remove(await self.passkeys.records(record.id), by)
         await self._cancel_turns(lambda request: request.actor == record.id, by)
+
+    async def _remove_passkeys_of(self, tokens: Collection[str], actor: str) -> PasskeysRemoved:
+        """Remove the passkeys that were registered in these sessions."""
+        found = [one for one in await self.passkeys.records() if one.token in tokens]
+        return await self.remove_passkeys(found, actor) if found else PasskeysRemoved(passkeys=0)
+
+    async def _end_sessions(self, passkeys: Collection[str]) -> tuple[str, ...]:
+        return await self.tokens.end(await self.tokens.of_passkeys(passkeys), "revoked")
 
     async def _cancel_turns(self, matches: Callable[[TurnRequested], bool], by: str) -> int:
         found = await self.turns.unfinished_requests(matches)
@@ -123,6 +171,6 @@ class AuthService:
         return len(found)
 
 
-def _of_tokens(ids: "list[str] | tuple[str, ...]") -> Callable[[TurnRequested], bool]:
+def _of_tokens(ids: Collection[str]) -> Callable[[TurnRequested], bool]:
     known = frozenset(ids)
     return lambda request: request.token_id in known

@@ -9,9 +9,13 @@ from trunkline.contracts.auth.messages import (
     IdentityList,
     IdentityView,
     PairingsCancelled,
+    PasskeyList,
+    PasskeysRemoved,
+    RemovePasskey,
     TokenIssued,
     TokenList,
 )
+from trunkline.contracts.auth.passkeys import passkey_view
 from trunkline.workers.gateway.auth.auth_service import AuthService
 from trunkline.workers.gateway.auth.tokens import NewToken, issued
 from trunkline.workers.gateway.errors import refuse_errors
@@ -34,6 +38,8 @@ async def register_auth_handlers(own: AuthService, service: Service) -> None:
     await add(auth.LIST_TOKENS, lambda asked: _tokens(own, asked.data.identity))
     await add(auth.REVOKE_TOKEN, lambda asked: own.revoke_token(asked.data))
     await add(auth.ROTATE_KEY, lambda asked: own.rotate_key(asked.data.actor))
+    await add(auth.LIST_PASSKEYS, lambda asked: _passkeys(own, asked.data.identity))
+    await add(auth.REMOVE_PASSKEY, lambda asked: _removed(own, asked.data))
     await add(auth.CHECK_ACCESS, lambda asked: own.policies.check(asked.data))
     await add(auth.LIST_POLICIES, lambda asked: own.policies.list_policies(asked.data.subject))
     await add(auth.GRANT_ACCESS, lambda asked: own.policies.grant(asked.data))
@@ -48,6 +54,14 @@ async def _identities(own: AuthService) -> IdentityList:
 
 async def _tokens(own: AuthService, identity: str | None) -> TokenList:
     return TokenList(tokens=await own.tokens.list_tokens(identity))
+
+
+async def _passkeys(own: AuthService, identity: str | None) -> PasskeyList:
+    return PasskeyList(passkeys=tuple(passkey_view(one) for one in await own.passkeys.records(identity)))
+
+
+async def _removed(own: AuthService, request: RemovePasskey) -> PasskeysRemoved:
+    return await own.remove_passkeys([await own.passkeys.find(request.id)], request.actor)
 
 
 async def _view(identity: Awaitable[IdentityRecord]) -> IdentityView:

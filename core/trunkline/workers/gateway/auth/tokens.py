@@ -1,7 +1,7 @@
 """The access tokens: issues, lists and ends them, and renews sessions. The registry decides whom a token identifies."""
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -83,8 +83,8 @@ class TokenService:
         if expires is not None and expires <= datetime.now(UTC):
             raise InvalidField(("expires",), "This time is in the past.")
 
-    async def issue(self, request: IssueToken, kind: TokenKind = "bearer") -> NewToken:
-        """Issue a token. Refused as ``check`` refuses."""
+    async def issue(self, request: IssueToken, kind: TokenKind = "bearer", *, passkey: str = "") -> NewToken:
+        """Issue a token. ``passkey`` is the one that opens the session. Refused as ``check`` refuses."""
         await self.check(request.identity, request.scope, request.expires)
         check_label(request.label)
         text = TOKEN_PREFIX + secrets.token_urlsafe(32)
@@ -99,6 +99,7 @@ class TokenService:
             created_by=request.actor,
             expires=datetime.now(UTC) + SESSION if kind == "session" else request.expires,
             blocks=request.blocks,
+            passkey=passkey,
         )
         await self._bucket.create(record.id, record, _ttl(record))
         await self._announce([record.id])
@@ -138,6 +139,15 @@ class TokenService:
                 ended.append(record.id)
         await self._announce(ended)
         return tuple(ended)
+
+    async def counts(self, id: str) -> bool:
+        """Report whether a token has neither ended nor expired, as the leader of the bucket knows it."""
+        entry = await self._bucket.get(id)
+        return entry is not None and entry.value is not None and entry.value.is_valid(datetime.now(UTC))
+
+    async def of_passkeys(self, ids: Collection[str]) -> tuple[AccessTokenRecord, ...]:
+        """Return the sessions that these passkeys opened and that have not ended."""
+        return tuple(one for one in await self.records() if one.passkey in ids and one.ended is None)
 
     async def of_identity(self, identity: str) -> tuple[AccessTokenRecord, ...]:
         """Return the tokens of an identity that have not ended."""

@@ -4,6 +4,7 @@
 """
 
 from trunkline.contracts.auth.identity import IdentityRecord
+from trunkline.contracts.auth.passkeys import Passkey
 from trunkline.contracts.memory.chunk import Chunk
 from trunkline.workers.gateway.http import auth_schemas as auth
 from trunkline.workers.gateway.http import block_schemas as blocks
@@ -12,6 +13,7 @@ from trunkline.workers.gateway.http import memory_schemas as memory
 from trunkline.workers.gateway.http import openai_ability_schemas as abilities
 from trunkline.workers.gateway.http import openai_files as files
 from trunkline.workers.gateway.http import openai_schemas as openai
+from trunkline.workers.gateway.http import passkey_schemas as passkeys
 from trunkline.workers.gateway.http import platform_schemas as system
 from trunkline.workers.gateway.http import response_compaction as compaction
 from trunkline.workers.gateway.http import response_schemas as responses
@@ -44,6 +46,18 @@ OPERATIONS: tuple[Operation, ...] = (
     ("post", "/api/pair", "Exchange a pairing code for a token.", auth.PairRequest, 200, auth.PairReply),
     ("get", "/api/me", "The caller.", None, 200, auth.Me),
     ("post", "/api/sign-out", "End the token of the request.", None, 200, auth.SignedOut),
+    ("get", "/api/passkeys", "The caller's passkeys.", None, 200, passkeys.PasskeyStates),
+    (
+        "post", "/api/passkeys/options", "What a browser needs to make a passkey.",
+        None, 200, passkeys.PasskeyOptions,
+    ),
+    ("post", "/api/passkeys", "Register a passkey.", passkeys.NewPasskeyRequest, 201, Passkey),
+    ("delete", "/api/passkeys/{id}", "Remove a passkey and end its sessions.", None, 200, passkeys.RemovedPasskey),
+    (
+        "post", "/api/passkeys/sign-in/options", "What a browser needs to sign in with a passkey.",
+        None, 200, passkeys.PasskeyOptions,
+    ),
+    ("post", "/api/passkeys/sign-in", "Sign in with a passkey.", passkeys.PasskeySignIn, 200, auth.PairReply),
     ("get", "/api/identities", "The people and programs that may enter.", None, 200, auth.IdentityStates),
     ("post", "/api/identities", "Let somebody in.", auth.NewIdentity, 201, IdentityRecord),
     (

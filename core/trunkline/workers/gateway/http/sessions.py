@@ -1,24 +1,23 @@
 """Pairing, signing out, and who is signed in. The session of a browser is an access token in a cookie."""
 
 import ipaddress
-from datetime import UTC, datetime
 from typing import Literal, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.contracts.auth.scopes import TokenScope
-from trunkline.contracts.auth.tokens import SESSION_SECONDS, TokenKind
+from trunkline.contracts.auth.tokens import TokenKind
 from trunkline.contracts.gateway.access import OWNER, Identity
 from trunkline.errors import ErrorCode
 from trunkline.runtime.http.auth_middleware import IDENTITY
-from trunkline.workers.gateway.auth.tokens import NewToken
 from trunkline.workers.gateway.errors import error_code
 from trunkline.workers.gateway.http.app_state import services_of
 from trunkline.workers.gateway.http.auth_schemas import Me, PairReply, PairRequest, SignedOut
 from trunkline.workers.gateway.http.request_reader import read_json
 from trunkline.workers.gateway.http.responses import ShieldedResponse, json_response
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
+from trunkline.workers.gateway.http.session_cookie import set_session_cookie
 from trunkline_bus import Refusal
 
 PAIR_PATH = "/api/pair"
@@ -43,7 +42,7 @@ async def pair(request: Request) -> Response:
     )
     response = json_response(reply)
     if kind == "session":
-        _set_cookie(request, response, new)
+        set_session_cookie(request, response, new)
     return response
 
 
@@ -65,7 +64,7 @@ async def get_me(request: Request) -> Response:
     )
     response = json_response(me)
     if renewed is not None:
-        _set_cookie(request, response, renewed)
+        set_session_cookie(request, response, renewed)
     return response
 
 
@@ -99,28 +98,6 @@ async def _display_name(request: Request, identity: Identity) -> str:
         if error_code(error.code) is not ErrorCode.NOT_FOUND:
             raise
         return identity.id
-
-
-def _set_cookie(request: Request, response: Response, new: NewToken) -> None:
-    expires = new.record.expires
-    seconds = (expires - datetime.now(UTC)).total_seconds() if expires is not None else SESSION_SECONDS
-    response.set_cookie(
-        services_of(request).auth.registry.session_cookie,
-        new.text,
-        max_age=int(seconds),
-        path="/",
-        httponly=True,
-        samesite="strict",
-        secure=_is_https(request),
-    )
-
-
-def _is_https(request: Request) -> bool:
-    """Report whether the browser uses https, as its own origin or a proxy says. A client that lies about it only loses
-    its own cookie.
-    """
-    origin = request.headers.get("origin", "")
-    return origin.startswith("https://") or request.headers.get("x-forwarded-proto", "") == "https"
 
 
 def _is_local(request: Request) -> bool:
