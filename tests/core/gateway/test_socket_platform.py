@@ -15,7 +15,10 @@ from trunkline.contracts.auth.client import AuthClient
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.costs.messages import BudgetEvent
 from trunkline.contracts.costs.subjects import BUDGET_EVENT
+from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.policies.messages import Policy
 from trunkline.home.kill_switch import KillSwitch
+from trunkline.runtime.block_access import BlockRights
 from trunkline.workers.gateway.socket.bounded_log import MAX_ENTRIES, ReaderBehind
 from trunkline.workers.gateway.socket.envelopes import (
     ApprovalRequestEnvelope,
@@ -33,7 +36,12 @@ from trunkline.workers.gateway.socket.envelopes import (
     TurnStatus,
     WorkerStatus,
 )
-from trunkline.workers.gateway.socket.platform_feed import EVERYBODY, PlatformFeed
+from trunkline.workers.gateway.socket.platform_feed import (
+    EVERY_BLOCK,
+    EVERYBODY,
+    PlatformEntry,
+    PlatformFeed,
+)
 from trunkline_bus import new_id
 
 from .conftest import Environment
@@ -258,6 +266,17 @@ async def test_panic_and_its_release_reach_every_client(own_env: Environment) ->
         switch.release()
         for client in (one, two):
             await until_received(client, lambda got: isinstance(got, PanicEnvelope) and not got.payload.on)
+
+
+def test_a_total_is_not_for_somebody_to_whom_a_block_is_closed() -> None:
+    """``block:*`` is shared, and a denial closes one block: a total would tell what happens in that one."""
+    policies = [
+        Policy(subject="ann", resource="block:*", action="operate", effect="allow"),
+        Policy(subject="ann", resource="block:diary", action="read", effect="deny"),
+    ]
+    rights = BlockRights(Identity(id="ann", scope=TokenScope.OPERATE), policies)
+    known = {block: PlatformEntry(block, "").is_for(rights) for block in ("main", "diary", EVERY_BLOCK, "")}
+    assert known == {"main": True, "diary": False, EVERY_BLOCK: False, "": False}
 
 
 async def test_a_reader_that_fell_behind_gets_the_present_states() -> None:

@@ -33,7 +33,8 @@ EVERYBODY = "*"
 """In place of a block: every identity may know it."""
 
 EVERY_BLOCK = "+"
-"""In place of a block: it is a total of all blocks, and only who may read every block may know it."""
+"""In place of a block: it is a total of all blocks, and only the owner with all blocks may know it. That ``block:*`` is
+shared with somebody does not suffice, because a denial may close one of the blocks."""
 
 PLATFORM = ""
 """In place of a block: it concerns no block, and only the owner may know it."""
@@ -57,7 +58,7 @@ class PlatformEntry(NamedTuple):
         """Report whether an identity with these rights may know it."""
         if rights.is_unlimited or self.block == EVERYBODY:
             return True
-        return self.block != PLATFORM and rights.may(TokenScope.READ, self.block)
+        return self.block not in (PLATFORM, EVERY_BLOCK) and rights.may(TokenScope.READ, self.block)
 
 
 class PlatformFeed(BoundedLog[PlatformEntry]):
