@@ -35,12 +35,11 @@ GUEST = Identity(id="guest", type="collaborator")
 
 async def share(bus: Bus, action: str = "chat", *, subject: str = "*", block: str = "*") -> None:
     """Share blocks by a policy: those of this name with whoever the subject stands for."""
-    await _write_policy(
-        bus, Policy(subject=subject, resource=f"block:{block}", action=action, effect="allow")
-    )
+    await write_policy(bus, Policy(subject=subject, resource=f"block:{block}", action=action, effect="allow"))
 
 
-async def _write_policy(bus: Bus, policy: Policy) -> None:
+async def write_policy(bus: Bus, policy: Policy) -> None:
+    """Store a policy of the owner."""
     path = f"policies/{key_of(policy.subject, policy.resource, policy.action, policy.effect)[:16]}.json"
     request = WriteManyMemory(files={path: msgspec.json.encode(policy).decode()}, actor="owner")
     await bus.call(MEMORY_WRITE_MANY, request, timeout=20.0)

@@ -11,10 +11,11 @@ import httpx
 import msgspec
 import pytest
 
-from tests.other_users import HEADER, Visitors, share
+from tests.other_users import HEADER, Visitors, share, write_policy
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.messages import ForkTurn, MessageAccepted
+from trunkline.contracts.policies.messages import Policy
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.testing.platform import Platform, platform
@@ -65,10 +66,12 @@ class UnaskedPlatform:
     async def results(self, accepted: MessageAccepted) -> str:
         return " ".join(results((await self.running.answer(accepted)).events))
 
-    async def steer(self, who: str, turn: str, text: str) -> None:
-        """Steer the turn over HTTP."""
+    async def steer(self, who: str, turn: str, text: str) -> dict[str, Any]:
+        """Steer the turn over HTTP. Return the place of the message."""
         done = await self.http.post(f"/api/turns/{turn}/steer", json={"content": text}, headers={HEADER: who})
         assert done.status_code == 202, done.text
+        place: dict[str, Any] = done.json()
+        return place
 
 
 @asynccontextmanager
@@ -124,6 +127,32 @@ async def test_steering_only_removes_permissions(provider: str, tmp_path: Path) 
             await started_platform.steer("writer", accepted.turn, WRITE)
         assert LEFT_OUT in await started_platform.results(accepted)
         assert not started_platform.written.exists()
+
+
+async def test_who_has_rules_of_their_own_steers_no_turn_of_others(provider: str, tmp_path: Path) -> None:
+    """A denial for the agents of one person would not count in the turn of another, so the message is a turn of its own;
+    neither does anybody steer the turn of a person to whom more is permitted."""
+    async with unasked_platform(provider, tmp_path) as started_platform:
+        running = started_platform.running
+        denial: Any = {
+            "subject": "writer",
+            "resource": "tool:write_file",
+            "action": "write",
+            "effect": "deny",
+        }
+        await write_policy(running.bus, Policy(**denial))
+        assert "denies" in await started_platform.say("writer", WRITE)
+        accepted = await running.send("slow:60:50 ;; say:done")
+        own = await started_platform.steer("writer", accepted.turn, WRITE)
+        assert own["turn"] != accepted.turn and own["conversation_id"] == accepted.conversation
+        assert (await running.answer(accepted)).text.endswith("done")
+        later = msgspec.structs.replace(accepted, turn=own["turn"])
+        assert "denies" in await started_platform.results(later)
+        assert not started_platform.written.exists()
+        async with started_platform.said("writer", "slow:60:50 ;; say:done") as accepted:
+            assert (await started_platform.steer("boss", accepted.turn, WRITE))["turn"] != accepted.turn
+            again = await started_platform.steer("writer", accepted.turn, "say:more")
+            assert again["turn"] == accepted.turn
 
 
 async def test_a_fork_has_the_intersection_of_both_permissions(provider: str, tmp_path: Path) -> None:

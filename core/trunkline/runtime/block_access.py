@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 import anyio
 
+from trunkline.contracts.actors import OWNER
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.policies.messages import Policy
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ToolError
-from trunkline.policy.block_access import may_use_block
+from trunkline.policy.block_access import BLOCK_RESOURCE, may_use_block
 from trunkline.runtime.owner_policies import POLICY_FOLDER, owner_policy_cache
 from trunkline_bus import Bus, Refusal
 
@@ -82,13 +83,19 @@ class BlockAccess:
 
     async def rights_of(self, identity: Identity) -> BlockRights:
         """Return what an identity may do now."""
-        if identity.type == "owner":
-            return BlockRights(identity)
-        try:
-            return BlockRights(identity, await self._policies.get(POLICY_FOLDER))
-        except ToolError as error:
-            log.error("nobody but the owner is let in, because the policies cannot be read: %s", error)
-            raise _refusal(ErrorCode.STORAGE_FAILURE) from error
+        return BlockRights(identity, () if identity.type == "owner" else await self._known())
+
+    async def may_steer(self, sender: str, actor: str) -> bool:
+        """Report whether a message of one person may go into a turn of another: not if a policy is about what agents do
+        for one of the two, because it would not count for the calls that both of them cause.
+        """
+        people = {sender, actor} - {OWNER}
+        if sender == actor or not people:
+            return True
+        return not any(
+            policy.subject in people and not policy.resource.startswith(BLOCK_RESOURCE)
+            for policy in await self._known()
+        )
 
     async def may(self, identity: Identity, action: TokenScope, block: str) -> bool:
         """Report whether an identity may do this in a block."""
@@ -110,6 +117,14 @@ class BlockAccess:
     async def require(self, identity: Identity, action: TokenScope, block: str) -> None:
         """Return if an identity may do this in a block. Refused as by ``BlockRights.require``."""
         (await self.rights_of(identity)).require(action, block)
+
+    async def _known(self) -> Sequence[Policy]:
+        """Return the policies. Refused with ``storage_failure`` while they cannot be read."""
+        try:
+            return await self._policies.get(POLICY_FOLDER)
+        except ToolError as error:
+            log.error("nobody but the owner is let in, because the policies cannot be read: %s", error)
+            raise _refusal(ErrorCode.STORAGE_FAILURE) from error
 
 
 def _refusal(code: ErrorCode) -> Refusal:

@@ -96,7 +96,8 @@ class MessageService:
     async def send(
         self, message: SendMessage, sender: Sender, *, after: ForkedFrom | None = None
     ) -> MessageAccepted:
-        """Accept a message. A repeated message with the same client id in the same conversation is the same turn.
+        """Accept a message. A repeated message with the same client id in the same conversation is the same turn. A
+        message for the running turn of somebody else becomes a turn of its own if a policy is about one of the two.
 
         With ``after``, the conversation begins with the transcript of another one up to that place. Refused when the
         message is empty or too large, when an admission rule denies the message, when the sender may not chat in its
@@ -118,7 +119,11 @@ class MessageService:
         if into is not None and request.message.id in {said.id for said in into.messages}:
             return msgspec.structs.replace(_accepted(request, duplicate=True), turn=into.request.turn)
         request = await self._attachments.stored(request)
-        if into is not None and into.finished is None:
+        if (
+            into is not None
+            and into.finished is None
+            and await self._access.may_steer(sender.identity.id, into.request.actor)
+        ):
             steered = TurnSteered(turn=into.request.turn, request=request)
             accepted = await self._enqueue(steered, request)
             return msgspec.structs.replace(accepted, turn=into.request.turn, otherwise=turn)

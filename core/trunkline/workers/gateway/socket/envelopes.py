@@ -60,8 +60,9 @@ class SendChat(ClientEnvelope, frozen=True, kw_only=True, tag="chat"):
 
 
 class NewSteer(In, frozen=True, kw_only=True):
-    """A message for the running ``turn``. If that turn has ended, the message becomes a turn of its own. A repeat with
-    the same ``client_id`` is the same message.
+    """A message for the running ``turn``. If that turn has ended, the message becomes a turn of its own; so it does if
+    the turn is somebody else's and a policy names one of the two. A repeat with the same ``client_id`` is the same
+    message.
     """
 
     turn: str
