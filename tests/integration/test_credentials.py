@@ -130,8 +130,8 @@ async def test_steering_only_removes_permissions(provider: str, tmp_path: Path) 
 
 
 async def test_who_has_rules_of_their_own_steers_no_turn_of_others(provider: str, tmp_path: Path) -> None:
-    """A denial for the agents of one person would not count in the turn of another, so the message is a turn of its own;
-    neither does anybody steer the turn of a person to whom more is permitted."""
+    """A denial for the agents of one person would not count in the turn of another, so the message is a turn of its
+    own; neither does anybody steer the turn of a person to whom more is permitted."""
     async with unasked_platform(provider, tmp_path) as started_platform:
         running = started_platform.running
         denial: Any = {
