@@ -13,6 +13,7 @@ import { useSession } from "./session/session";
 import { FailureBoundary } from "./ui/FailureBoundary";
 import { Notice } from "./ui/Notice";
 
+const AccountPage = lazy(() => import("./account/AccountPage"));
 const ActivityPage = lazy(() => import("./activity/ActivityPage"));
 const ApprovalsPage = lazy(() => import("./approvals/ApprovalsPage"));
 const BlocksPage = lazy(() => import("./blocks/BlocksPage"));
@@ -39,6 +40,7 @@ export function App() {
             {page === "chat" && <ChatPage name={name} />}
             {page === "approvals" && <ApprovalsPage />}
             {page === "blocks" && <BlocksPage />}
+            {page === "account" && <AccountPage />}
             {page === "activity" && <ActivityPage name={name} />}
           </Suspense>
         </FailureBoundary>

@@ -3,7 +3,7 @@ import * as Menu from "@radix-ui/react-dropdown-menu";
 
 import type { Schemas } from "./api/client";
 import { LANGUAGES, useLanguage } from "./i18n";
-import { addressOf, PAGES, type Page } from "./router";
+import { addressOf, goTo, PAGES, type Page } from "./router";
 import { THEMES, useTheme, type Theme } from "./theme";
 
 interface NavigationProps {
@@ -59,6 +59,7 @@ function Preferences({ me, onSignOut }: Omit<NavigationProps, "page">) {
           </Menu.RadioGroup>
           <Menu.Separator />
           <Menu.Label>{t("nav.me", { name: me.display_name || me.id, scope: me.scope })}</Menu.Label>
+          <Menu.Item onSelect={() => goTo("account")}>{t("nav.account")}</Menu.Item>
           <Menu.Item onSelect={() => void onSignOut()}>{t("nav.signOut")}</Menu.Item>
         </Menu.Content>
       </Menu.Portal>

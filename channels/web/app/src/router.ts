@@ -2,7 +2,9 @@
 import { useSyncExternalStore } from "react";
 
 export const PAGES = ["chat", "approvals", "blocks", "activity"] as const;
-export type Page = (typeof PAGES)[number];
+/** Pages that the menu leads to. */
+const MENU_PAGES = ["account"] as const;
+export type Page = (typeof PAGES)[number] | (typeof MENU_PAGES)[number];
 
 export interface Location {
   page: Page;
@@ -27,7 +29,7 @@ export function goTo(page: Page, name = "", { replace = false } = {}): void {
 
 function parse(hash: string): Location {
   const [, page = "", name = ""] = hash.split("/");
-  const known = PAGES.find((one) => one === page) ?? "chat";
+  const known = [...PAGES, ...MENU_PAGES].find((one) => one === page) ?? "chat";
   try {
     return { page: known, name: decodeURIComponent(name) };
   } catch {

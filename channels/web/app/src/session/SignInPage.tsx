@@ -1,6 +1,7 @@
 /** The page for a browser that is not signed in. */
 import { useState, type SyntheticEvent } from "react";
 
+import { PasskeySignIn } from "../account/PasskeySignIn";
 import { ApiError } from "../api/client";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
@@ -38,6 +39,7 @@ export function SignInPage({ onSignedIn }: { onSignedIn: () => void }) {
           {t("session.submit")}
         </Button>
         {problem && <Notice kind="error">{problem}</Notice>}
+        <PasskeySignIn onSignedIn={onSignedIn} />
       </form>
     </main>
   );
