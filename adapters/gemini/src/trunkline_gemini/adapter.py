@@ -342,11 +342,17 @@ def _new_client(settings: GeminiSettings, key: str) -> _GeminiClient:
         # The SDK sets no timeout at all on a streamed request, not even that of its HTTP client.
         request.extensions = {**request.extensions, "timeout": timeout.as_dict()}
 
+    tls = httpx2.create_ssl_context()
     # Not the SDK's own: one that is left to the garbage collector closes itself in whatever loop runs by then.
     http = httpx2.AsyncClient(
-        timeout=timeout, follow_redirects=False, event_hooks={"request": [limit_connecting]}
+        verify=tls, timeout=timeout, follow_redirects=False, event_hooks={"request": [limit_connecting]}
     )
     options = types.HttpOptions(
-        base_url=settings.url, api_version=settings.api_version, httpx_async_client=http
+        base_url=settings.url,
+        api_version=settings.api_version,
+        httpx_async_client=http,
+        # For clients of the SDK that are not used. It would read the system's certificates again for each of them.
+        client_args={"verify": tls},
+        async_client_args={"ssl": tls},
     )
     return _GeminiClient(BaseApiClient(vertexai=False, api_key=key, http_options=options), http)
