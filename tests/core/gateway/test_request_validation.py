@@ -7,6 +7,7 @@ import httpx
 import openai
 import pytest
 
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.workers.gateway.http.openapi_operations import OPERATIONS
 
 from .conftest import Environment
@@ -163,6 +164,21 @@ async def test_every_route_names_the_field(env: Environment) -> None:
     assert {
         path.replace("/api/identities/{id}", "/api/identities/{identity}") for path in documented
     } == known
+
+
+async def test_an_integer_may_have_a_fraction_of_zero(env: Environment) -> None:
+    """To JSON Schema, and so to the published document, 16.0 is an integer. 16.5 is none."""
+    _, turn = await begun(env)
+    chat = {"model": "main", "messages": HI, "max_tokens": 16.0, "seed": 1e3}
+    response = await env.http.post("/v1/chat/completions", json=chat)
+    assert response.status_code == 200, response.text
+    asked = env.monitor.seen[-1]
+    assert isinstance(asked, TurnRequested) and asked.max_tokens == 16
+    fork = f"/api/turns/{turn}/fork"
+    assert "no step 99" in refused(await env.http.post(fork, json={"step": 99.0}))["reason"]
+    assert "whole number" in refused(await env.http.post(fork, json={"step": 99.5}))["reason"]
+    deep = b'{"step": 1.0, "model": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+    assert refused(await env.http.post(fork, content=deep))["field"] == ""
 
 
 @pytest.mark.parametrize("body", [b"{", b"", b'{"content": "\xff"}', b'{"content": "x"} and more'])

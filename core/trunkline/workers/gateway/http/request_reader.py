@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import reduce
+from operator import getitem
 from typing import TypeVar
 
 import msgspec
@@ -13,6 +15,9 @@ from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.http.app_state import OPENAI_PREFIX, app_state_of
 
 T = TypeVar("T")
+
+MAX_WHOLE_FLOATS = 32
+"""The largest number of integers in a body that may be written as numbers with a fraction of zero."""
 
 
 async def read_body(request: Request) -> bytes:
@@ -42,8 +47,14 @@ async def read_optional_json(request: Request, kind: type[T]) -> T:
 
 
 def decode_json(body: bytes, kind: type[T]) -> T:
-    """Return JSON as a struct. Raises InvalidField when it cannot be decoded."""
+    """Return JSON as a struct. A whole number may be written with a fraction of zero (``16.0``), as JSON Schema has it.
+    Raises InvalidField when the body cannot be decoded."""
     try:
+        for _ in range(MAX_WHOLE_FLOATS):
+            try:
+                return msgspec.json.decode(body, type=kind)
+            except msgspec.ValidationError as error:
+                body = _with_integer(body, error)
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         raise invalid_field(str(error)) from error
@@ -51,6 +62,26 @@ def decode_json(body: bytes, kind: type[T]) -> T:
         raise InvalidField((), "It is not JSON.") from error
     except RecursionError as error:
         raise InvalidField((), "Too many lists and objects within each other.") from error
+
+
+def _with_integer(body: bytes, error: msgspec.ValidationError) -> bytes:
+    """Return the body with an integer in the field of the error. Raises the error again if it has another cause than a
+    whole number with a fraction of zero.
+
+    The bodies may be large, so Python code touches only the field; the library reads and writes the rest.
+    """
+    field, _ = field_and_reason(str(error))
+    tree = msgspec.json.decode(body)
+    try:
+        *way, last = field
+        place = reduce(getitem, way, tree)
+        value = place[last]
+    except (LookupError, TypeError, ValueError):  # the error is about no field, or one without a name
+        raise error from None
+    if not isinstance(value, float) or not value.is_integer():
+        raise error
+    place[last] = int(value)
+    return msgspec.json.encode(tree)
 
 
 def invalid_field(message: str, within: Field = ()) -> InvalidField:
