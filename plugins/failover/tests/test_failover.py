@@ -179,6 +179,24 @@ async def test_the_requested_models_error_is_raised(pauses: list[float]) -> None
     assert raised.value.fault == "authentication"
 
 
+async def test_a_fallback_with_a_wrong_name_is_told(
+    pauses: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    """If no other model answers, the error says what is wrong with the fallback, and where it is named. If one does,
+    the log says so."""
+    unknown = ModelError(
+        ErrorCode.PROVIDER_ERROR, "refused", "HTTP 404: no such model; check model in [adapters.b]"
+    )
+    script: Script = {"a/big": [[failed("authentication")]] * 2, "b/smal": [[unknown]] * 2, "c": [ANSWER]}
+    with pytest.raises(ModelError) as raised:
+        await answer(script, fallbacks={"a": ("b/smal",)})
+    told = f"the fallback b/smal of [plugins.failover] fails: {unknown.detail}"
+    assert raised.value.detail == f"scripted; {told}" and raised.value.fault == "authentication"
+    caplog.clear()
+    assert (await answer(script, fallbacks={"a": ("b/smal", "c")}))[0] == list(ANSWER)
+    assert told in caplog.text
+
+
 async def test_a_model_that_was_silent_for_long_is_not_retried(pauses: list[float]) -> None:
     """The time of a failed attempt counts, so nobody waits several times for a model that hangs."""
     models = Models({"a/big": [[failed("timeout")]], "b": [ANSWER]})

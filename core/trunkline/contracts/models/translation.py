@@ -85,7 +85,7 @@ def with_cure(
     elif error.fault == "unavailable" and "cannot be reached" in error.detail:
         cure = f"check {address} in [{section}]"
     elif error.fault == "refused" and "HTTP 404" in error.detail:
-        cure = f'check model in [{section}]; "trunkline models" lists the names'
+        cure = f'check model in [{section}], or where it was chosen; "trunkline models" lists the names'
     if not cure or f"[{section}]" in error.detail:
         return error
     error.detail = truncate_words(f"{error.detail.rstrip('. ')}; {cure}", MAX_DETAIL)

@@ -1,5 +1,6 @@
 """Model middleware: another attempt, then another model, until the first event of an answer arrives."""
 
+import logging
 import random
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -21,6 +22,8 @@ from trunkline.api.model import (
 from trunkline_failover.circuits import CircuitBreaker
 from trunkline_failover.settings import FailoverSettings
 
+log = logging.getLogger(__name__)
+
 UNCOUNTED = frozenset({"refused", "over_budget", "wrong_format"})
 """Faults that say nothing about whether the vendor works."""
 
@@ -30,6 +33,9 @@ so only another model can help."""
 
 NEVER = datetime.max.replace(tzinfo=UTC)
 """Later than any circuit closes."""
+
+LASTING = frozenset({"authentication", "refused"})
+"""Faults that last until a person changes a setting: a refused key, or a model that the vendor does not have."""
 
 RETRY_EVENT = "trunkline.model.retry"
 FALLBACK_EVENT = "trunkline.model.fallback"
@@ -71,11 +77,13 @@ class FailoverMiddleware:
 
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
         """Yield the events of the first model that answers. If none does, raise the ModelError of the requested model,
-        or of the first fallback when the requested model's circuit is open."""
+        or of the first fallback when the requested model's circuit is open. Its detail names each
+        fallback that a setting keeps from answering, such as a wrong name, and so does the log."""
         deadline = anyio.current_time() + self._settings.max_wait
         failure: ModelError | None = None
         async for model in self._permitted(request):
-            if (model.adapter, model.model) != (request.adapter, request.model):
+            is_fallback = (model.adapter, model.model) != (request.adapter, request.model)
+            if is_fallback:
                 _note(FALLBACK_EVENT, model=model.label)
             target = replace(request, adapter=model.adapter, model=model.model)
             began = False
@@ -89,6 +97,8 @@ class FailoverMiddleware:
                 if began or error.code is not ErrorCode.PROVIDER_ERROR or error.fault == "over_budget":
                     raise
                 failure = failure or error
+                if is_fallback and error.fault in LASTING:
+                    failure = _with_fallback(failure, model, error)
         assert failure is not None  # at least one model is permitted
         raise failure
 
@@ -139,6 +149,14 @@ class FailoverMiddleware:
         """Return the seconds before the next attempt. Jitter keeps many workers from calling at the same moment."""
         longest = min(self._settings.max_delay, self._settings.first_delay * 2.0 ** (attempt - 1))
         return max(error.retry_after or 0.0, longest * self._random.uniform(0.5, 1.0))
+
+
+def _with_fallback(failure: ModelError, fallback: FallbackModel, error: ModelError) -> ModelError:
+    """Log a fallback that fails until a person changes a setting, and return the failure with it in its detail."""
+    told = f"the fallback {fallback.label} of [plugins.failover] fails: {error.detail or error.fault}"
+    log.warning(told)
+    detail = told if failure is error else f"{failure.detail.rstrip('. ')}; {told}"
+    return ModelError(failure.code, failure.fault, detail, retry_after=failure.retry_after)
 
 
 def _note(event: str, **attributes: str | float) -> None:
