@@ -88,7 +88,7 @@ async def failure(adapter: ModelAdapter, text: str = "say:Calm.") -> tuple[str, 
     await adapter.aclose()
     for secret in (CANARY, SECRET_KEY, ACCESS_KEY):
         assert secret not in f"{caught.value}{caught.value.detail}"
-    return caught.value.fault, ModelErrorFormatter(LogRedactor([])).describe(caught.value, adapter.name)
+    return caught.value.fault, ModelErrorFormatter(LogRedactor({})).describe(caught.value, adapter.name)
 
 
 @pytest.mark.parametrize("name", BY_KEY)
