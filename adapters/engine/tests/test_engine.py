@@ -113,6 +113,41 @@ async def test_the_request_is_the_contracts() -> None:
     assert (asked.headers["x-actor-id"], asked.headers["x-actor-permissions"]) == ("anna", "memory:*")
 
 
+@pytest.mark.parametrize(
+    ("actor", "permissions", "headers"),
+    [
+        ("owner", ("memory:*", "tools:*"), ("owner", {"memory:*", "tools:*"})),
+        ("anna", ("memory:/blocks/main/*", "tools:*"), ("anna", {"memory:/blocks/main/*", "tools:*"})),
+        ("anna", ("tools:read_*", "system:*"), ("anna", {"tools:read_*"})),
+        ("anna", (), ("anna", {""})),
+        ("anna", None, ("anna", {""})),
+        ("", None, ("owner", {"memory:*", "tools:*"})),
+    ],
+)
+async def test_PA_F18_the_loop_is_told_for_whom_it_works(
+    actor: str, permissions: tuple[str, ...] | None, headers: tuple[str, set[str]]
+) -> None:
+    """The headers name the person of the turn, and the permissions that both the turn and the settings have. Nobody
+    gets the owner's by asking through another loop."""
+    request = ModelRequest(
+        messages=(Message(id="m", role="user", content="say:x"),), actor=actor, permissions=permissions
+    )
+    _, error, provider = await ask(None, request)
+    assert error is None
+    [asked] = provider.answer_requests
+    sent = asked.headers["x-actor-id"], set(asked.headers["x-actor-permissions"].split(","))
+    assert sent == headers
+
+
+@pytest.mark.parametrize("actor", ["anna\r\nX-Actor-ID: owner", " anna", "änna"])
+async def test_an_id_that_is_no_header_is_not_sent(actor: str) -> None:
+    """It could name somebody else to the loop, so the request is not made."""
+    request = ModelRequest(messages=(Message(id="m", role="user", content="say:x"),), actor=actor)
+    _, error, provider = await ask(None, request)
+    assert error is not None and error.fault == "refused"
+    assert provider.answer_requests == []
+
+
 async def test_earlier_calls_are_sent_with_their_results() -> None:
     """Only messages that have them carry more than role and content."""
     _, _, provider = await ask(None, ModelRequest(messages=conversation_after_calls()))

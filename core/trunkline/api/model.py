@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.translation import with_cure as with_cure
     from trunkline.contracts.plugins.extensions import AdapterSetup as AdapterSetup
     from trunkline.contracts.plugins.extensions import SetupField as SetupField
+    from trunkline.contracts.policies.actor_permissions import ActorPermissions as ActorPermissions
     from trunkline.errors import ModelError as ModelError
     from trunkline.errors import ModelFault as ModelFault
 else:

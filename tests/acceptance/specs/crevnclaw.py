@@ -74,7 +74,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "CC-F22": planned(
         14,
         "Mission Control: live thought stream (monologue, tool inputs/outputs",
-        "channels/web/tests/test_pages.py::test_what_runs_is_shown_and_stopped",
+        "channels/web/tests/test_pages.py::test_stop_shows_what_it_ended",
         "channels/web/tests/test_chat.py::test_reasoning_is_folded",
         open="the state inspector, and spending with its limits",
     ),

@@ -62,12 +62,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "PA-F15": done("tools and provider are boot configuration, never per request"),
     "PA-F16": done("must not: build prompts, manage skills, hold approval state, enforce scope"),
     "PA-F17": done("parallel tool calls of one turn run concurrently and all results return"),
-    "PA-F18": planned(
-        14,
-        "operations authenticate(request) → identity",
-        "tests/core/gateway/test_http_auth.py",
-        open="the headers between gateway and engine",
-    ),
+    "PA-F18": done("operations authenticate(request) → identity", "tests/core/gateway/test_http_auth.py"),
     "PA-F19": done("tools required from day one: auth_whoami, auth_check"),
     "PA-F20": done(
         "identity.json: id, type(owner|collaborator|system_agent|background_agent|exter",

@@ -12,6 +12,7 @@ import anyio
 
 from trunkline import ConfigError
 from trunkline.api.model import ModelAdapter, ModelError, ModelEvent, ModelInfo, ModelRequest
+from trunkline_engine.identity_headers import identity_headers
 from trunkline_engine.protocol import Event, EventReader, from_status, model_error, request_body
 from trunkline_engine.settings import EngineSettings
 
@@ -58,7 +59,8 @@ class EngineAdapter(ModelAdapter):
         began = False
         try:
             client = await self._open()
-            async with client.stream("POST", self._settings.endpoint, json=request_body(request)) as response:
+            headers, body = identity_headers(self._settings, request), request_body(request)
+            async with client.stream("POST", self._settings.endpoint, json=body, headers=headers) as response:
                 began = True
                 kind = response.headers.get("content-type", "")
                 if response.status_code != 200 or not kind.startswith("text/event-stream"):
@@ -94,9 +96,7 @@ async def _parsed(lines: AsyncIterator[str]) -> AsyncIterator[Event]:
 def _new_client(settings: EngineSettings) -> "httpx2.AsyncClient":
     import httpx2
 
-    headers = {"X-Actor-ID": settings.actor, "X-Actor-Permissions": settings.permissions}
-    if settings.token is not None:
-        headers["Authorization"] = f"Bearer {settings.token.reveal()}"
+    headers = {} if settings.token is None else {"Authorization": f"Bearer {settings.token.reveal()}"}
     timeout = httpx2.Timeout(None, connect=settings.connect_timeout)
     return httpx2.AsyncClient(headers=headers, timeout=timeout, follow_redirects=False)
 

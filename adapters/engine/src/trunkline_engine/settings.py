@@ -6,8 +6,9 @@ from trunkline import ConfigError, Secret
 
 
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[adapters.engine]``. ``url`` is the address of the other loop, without ``/engine/chat``. ``actor`` and
-    ``permissions`` are sent in the identity headers, ``token`` in ``Authorization``. ``connect_timeout`` is in seconds.
+    """``[adapters.engine]``. ``url`` is the address of the other loop, without ``/engine/chat``. ``actor`` is
+    sent for requests that no person caused, ``permissions`` bound what the loop may do for anybody, and ``token`` is
+    sent in ``Authorization``. ``connect_timeout`` is in seconds.
     """
 
     url: str = ""

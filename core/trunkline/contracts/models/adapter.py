@@ -34,8 +34,10 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     interrupted; only an adapter with ``continues`` receives one. ``response_format`` is set only if the adapter
     enforces it (``ModelAdapter.enforces_format``). ``parameters`` are parameters of the adapter's table
     (``ModelAdapter.parameters``), validated; they override those of the adapter's settings. ``block``,
-    ``conversation``, ``turn``, ``actor``, ``purpose`` and ``adapter`` (the adapter's name) describe the call to
-    middleware and traces; an adapter never sends them. A middleware may name another ``adapter``, which then
+    ``conversation``, ``turn``, ``actor``, ``permissions``, ``purpose`` and ``adapter`` (the adapter's name) describe
+    the call to middleware and traces. An adapter never sends them to a vendor, but the adapter of another agent loop
+    has to: ``permissions`` bound what tool calls for the actor may do (``Identity.permissions``), and are None for a
+    request outside of a turn. A middleware may name another ``adapter``, which then
     receives the request. ``key`` is the name of the environment variable with the key to send, "" for the adapter's
     own; only an adapter with ``takes_key`` receives one. ``purpose`` is ``turn`` or the purpose given to
     ``Completer.complete``. ``id`` identifies the request in the cost ledger; it is "" outside of middleware around
@@ -61,6 +63,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     conversation: str = ""
     turn: str = ""
     actor: str = ""
+    permissions: tuple[str, ...] | None = None
     purpose: str = "turn"
     operation: Operation = "chat"
     audio_tokens: int = 0

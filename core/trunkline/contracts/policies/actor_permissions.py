@@ -13,20 +13,23 @@ ALL = "*"
 
 @dataclass(frozen=True, slots=True)
 class ActorPermissions:
-    """Scopes such as ``tools:read_*`` and ``memory:/finances/*``; ``*`` alone is every scope. A scope that cannot be
-    parsed permits nothing.
+    """Scopes such as ``tools:read_*`` and ``memory:/finances/*``; ``*`` alone is every scope.
+
+    Guarantees: a scope that cannot be parsed permits nothing. The methods are pure.
+
+    Not guaranteed: that what is permitted here is permitted. Policies and the block's permissions decide that.
     """
 
     scopes: tuple[str, ...] = (ALL,)
 
     @classmethod
     def parse(cls, header: str) -> "ActorPermissions":
-        """Parse a header, in which commas separate the scopes."""
+        """Parse a header, in which commas separate the scopes. Raises nothing."""
         return cls(tuple(scope for one in header.split(",") if (scope := one.strip())))
 
     def intersect(self, scopes: Iterable[str]) -> tuple[str, ...]:
         """Return the scopes that are in both sets. A scope of one set is kept if a scope of the other set includes
-        it.
+        it. Raises nothing.
         """
         given = tuple(scopes)
         theirs = (one for one in given if any(_includes(own, one) for own in self.scopes))
@@ -34,11 +37,13 @@ class ActorPermissions:
         return tuple(dict.fromkeys((*theirs, *own)))
 
     def allows_tool(self, *names: str) -> bool:
-        """Report whether a tool may be called. ``names`` are all names of the tool."""
+        """Report whether a tool may be called. ``names`` are all names of the tool. Raises nothing."""
         return any(fnmatchcase(name, pattern) for pattern in self._of("tools") for name in names)
 
     def allows_memory(self, path: str, whole: bool = False) -> bool:
-        """Report whether a path from the memory root may be accessed; with ``whole``, also everything below it."""
+        """Report whether a path from the memory root may be accessed; with ``whole``, also everything below it. Raises
+        nothing.
+        """
         return any(_covers(pattern, path, whole) for pattern in self._of("memory"))
 
     def _of(self, area: str) -> Iterable[str]:

@@ -385,6 +385,7 @@ class TurnRunner:
             conversation=request.conversation,
             turn=request.turn,
             actor=request.actor,
+            permissions=self.turn.permissions.scopes,
             adapter=choice.adapter.name,
         )
 
