@@ -16,12 +16,13 @@ import { Notice } from "./ui/Notice";
 const AccountPage = lazy(() => import("./account/AccountPage"));
 const ActivityPage = lazy(() => import("./activity/ActivityPage"));
 const ApprovalsPage = lazy(() => import("./approvals/ApprovalsPage"));
+const MemoryPage = lazy(() => import("./memory/MemoryPage"));
 const BlocksPage = lazy(() => import("./blocks/BlocksPage"));
 
 export function App() {
   const t = useTexts();
   const session = useSession();
-  const { page, name } = useLocation();
+  const { page, name, part } = useLocation();
   if (session.state === "out") return <SignInPage onSignedIn={session.refresh} />;
   if (session.state !== "in") {
     return <p className="waiting">{t(session.state === "unknown" ? "app.loading" : "error.unreachable")}</p>;
@@ -37,10 +38,11 @@ export function App() {
       <main id="content" tabIndex={-1}>
         <FailureBoundary key={page} fallback={(error) => <Notice kind="error">{t("app.failed", { reason: sentence(t, error) })}</Notice>}>
           <Suspense fallback={<p className="waiting">{t("app.loading")}</p>}>
-            {page === "chat" && <ChatPage name={name} />}
+            {page === "chat" && <ChatPage name={name} part={part} />}
             {page === "approvals" && <ApprovalsPage />}
             {page === "blocks" && <BlocksPage />}
             {page === "account" && <AccountPage />}
+            {page === "memory" && <MemoryPage name={name} />}
             {page === "activity" && <ActivityPage name={name} />}
           </Suspense>
         </FailureBoundary>

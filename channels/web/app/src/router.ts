@@ -1,7 +1,7 @@
-/** The address: `#/PAGE/NAME`. A hash needs no route of the gateway, and is in no request. */
+/** The address: `#/PAGE/NAME/PART`. A hash needs no route of the gateway, and is in no request. */
 import { useSyncExternalStore } from "react";
 
-export const PAGES = ["chat", "approvals", "blocks", "activity"] as const;
+export const PAGES = ["chat", "approvals", "blocks", "memory", "activity"] as const;
 /** Pages that the menu leads to. */
 const MENU_PAGES = ["account"] as const;
 export type Page = (typeof PAGES)[number] | (typeof MENU_PAGES)[number];
@@ -9,14 +9,16 @@ export type Page = (typeof PAGES)[number] | (typeof MENU_PAGES)[number];
 export interface Location {
   page: Page;
   name: string;
+  /** What to show of it, such as a turn of a conversation. */
+  part: string;
 }
 
 export function useLocation(): Location {
   return parse(useSyncExternalStore(subscribe, () => window.location.hash));
 }
 
-export function addressOf(page: Page, name = ""): string {
-  return `#/${page}${name ? `/${encodeURIComponent(name)}` : ""}`;
+export function addressOf(page: Page, name = "", part = ""): string {
+  return `#/${[page, name, part].filter(Boolean).map(encodeURIComponent).join("/")}`;
 }
 
 /** Go to a page. With `replace` the page before it is left out of the history. */
@@ -28,12 +30,12 @@ export function goTo(page: Page, name = "", { replace = false } = {}): void {
 }
 
 function parse(hash: string): Location {
-  const [, page = "", name = ""] = hash.split("/");
+  const [, page = "", name = "", part = ""] = hash.split("/");
   const known = [...PAGES, ...MENU_PAGES].find((one) => one === page) ?? "chat";
   try {
-    return { page: known, name: decodeURIComponent(name) };
+    return { page: known, name: decodeURIComponent(name), part: decodeURIComponent(part) };
   } catch {
-    return { page: known, name: "" };
+    return { page: known, name: "", part: "" };
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Schemas } from "../api/client";
 import { useTexts } from "../i18n";
 
-export function Effect({ detail }: { detail: Schemas["ApprovalDetail"] }) {
+export function Effect({ detail }: { detail: Pick<Schemas["ApprovalDetail"], "kind" | "text" | "left_out"> }) {
   const t = useTexts();
   const text = detail.text ?? "";
   return (

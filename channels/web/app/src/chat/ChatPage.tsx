@@ -14,7 +14,7 @@ import { NEW } from "./store";
 import { TurnList } from "./TurnList";
 import { prepareAnswers } from "./TurnView";
 
-export default function ChatPage({ name }: { name: string }) {
+export default function ChatPage({ name, part }: { name: string; part: string }) {
   const t = useTexts();
   const [listed, setListed] = useState(false);
   useEffect(prepareAnswers, []);
@@ -24,14 +24,15 @@ export default function ChatPage({ name }: { name: string }) {
       <ConversationList current={name} onChosen={() => setListed(false)} />
       <section className="conversation" aria-label={conversation.title || t("chat.new")}>
         <ConversationHead conversation={conversation} onList={() => setListed(!listed)} isListed={listed} />
-        <ConversationBody id={name} />
+        <ConversationBody id={name} turn={part} />
         <Composer key={name} conversation={conversation} />
       </section>
     </div>
   );
 }
 
-function ConversationBody({ id }: { id: string }) {
+/** `turn` is the id of the turn to show first; "" for the newest. */
+function ConversationBody({ id, turn }: { id: string; turn: string }) {
   const t = useTexts();
   const store = useChatStore();
   const conversation = useConversation(id);
@@ -54,5 +55,5 @@ function ConversationBody({ id }: { id: string }) {
       </div>
     );
   }
-  return <TurnList conversation={conversation} />;
+  return <TurnList conversation={conversation} shown={turn} />;
 }

@@ -16,6 +16,7 @@ interface Props {
 export function ConversationHead({ conversation, isListed, onList }: Props) {
   const t = useTexts();
   const { id } = conversation;
+  const isRead = id !== NEW && conversation.state === "ready"; // the conversation is read first
   const ended = conversation.turns.filter((turn) => turn.phase === "ended").length;
   return (
     <header className="conversation-head">
@@ -23,8 +24,8 @@ export function ConversationHead({ conversation, isListed, onList }: Props) {
         {t("chat.conversations")}
       </Button>
       <h1>{conversation.title || t("chat.new")}</h1>
-      {id !== NEW && <ContextUse key={`${id}/${ended}`} id={id} />}
-      {id !== NEW && <ModelMenu key={id} conversation={id} />}
+      {isRead && ended > 0 && <ContextUse key={`${id}/${ended}`} id={id} />}
+      {isRead && <ModelMenu key={id} conversation={id} />}
     </header>
   );
 }

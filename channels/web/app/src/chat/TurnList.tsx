@@ -10,7 +10,8 @@ import { TurnView } from "./TurnView";
 
 const NEAR_END = 80;
 
-export function TurnList({ conversation }: { conversation: Conversation }) {
+/** `shown` is the id of the turn to go to; "" for the end. */
+export function TurnList({ conversation, shown }: { conversation: Conversation; shown: string }) {
   const t = useTexts();
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
@@ -27,6 +28,12 @@ export function TurnList({ conversation }: { conversation: Conversation }) {
   useEffect(() => {
     isAtEnd.current = true;
   }, [conversation.id]);
+  const at = shown ? turns.findIndex((turn) => turn.id === shown) : -1;
+  useEffect(() => {
+    if (at < 0) return;
+    isAtEnd.current = false;
+    virtual.scrollToIndex(at, { align: "start" });
+  }, [virtual, conversation.id, at]);
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight;
@@ -49,6 +56,7 @@ export function TurnList({ conversation }: { conversation: Conversation }) {
               ref={virtual.measureElement}
               data-index={item.index}
               className="turn-slot"
+              data-shown={item.index === at}
               style={{ transform: `translateY(${item.start}px)` }}
             >
               <TurnView conversation={conversation.id} turn={turn} />

@@ -30,6 +30,8 @@ export class ChatStore {
   /** The ids of the events of each turn that runs: two subscriptions, one after the other, may send the same. */
   private readonly seen = new Map<string, Set<string>>();
   private frame = 0;
+  /** The conversations that are being read, and whether somebody asked again meanwhile. */
+  private readonly loading = new Map<string, boolean>();
 
   constructor(private readonly onCreated: (conversation: string) => void) {
     this.socket = new GatewaySocket({
@@ -74,9 +76,21 @@ export class ChatStore {
     void this.load(id);
   }
 
-  /** Read what is stored of a conversation. */
+  /** Read what is stored of a conversation: once at a time, and once more if it was asked for meanwhile. */
   async load(id: string): Promise<void> {
     if (id === NEW) return;
+    if (this.loading.has(id)) {
+      this.loading.set(id, true);
+      return;
+    }
+    do {
+      this.loading.set(id, false);
+      await this.read(id);
+    } while (this.loading.get(id));
+    this.loading.delete(id);
+  }
+
+  private async read(id: string): Promise<void> {
     try {
       const path = { params: { path: { id }, query: { include: "tools" as const } } };
       const stored = await dataOf(api.GET("/conversations/{id}", path));
@@ -192,12 +206,14 @@ export class ChatStore {
   /** Put stored turns in place, but keep what this window knows better: the turns whose events it has. */
   private merge(id: string, title: string, stored: Turn[]): void {
     const own = this.get(id).turns;
+    const ownById = new Map(own.map((turn) => [turn.id, turn])); // a long conversation has thousands
+    const storedIds = new Set(stored.map((turn) => turn.id));
     const kept = stored.map((turn) => {
-      const mine = own.find((one) => one.id === turn.id);
+      const mine = ownById.get(turn.id);
       if (mine === undefined || (mine.parts.length === 0 && turn.parts.length > 0)) return { ...turn, key: mine?.key ?? turn.key };
       return mine.questions.length > 0 ? mine : { ...mine, questions: turn.questions, files: turn.files };
     });
-    const others = own.filter((turn) => !stored.some((one) => one.id === turn.id));
+    const others = own.filter((turn) => !storedIds.has(turn.id));
     for (const entry of outbox().filter((one) => one.conversation === id && one.turn)) {
       const found = [...kept, ...others].find((turn) => turn.id === entry.turn);
       if (found === undefined) others.push(newTurn(entry.key, entry.turn, entry.content, "running", namesOf(entry)));
