@@ -239,6 +239,7 @@ def _owner(config: "Config", name: str) -> str:
 
 
 def _insist_on_unneeded(config: "Config", owner: str) -> None:
+    from trunkline.config.settings import DEFAULT_STORE
     from trunkline.errors import PluginError
     from trunkline.plugins import discovery
 
@@ -246,8 +247,11 @@ def _insist_on_unneeded(config: "Config", owner: str) -> None:
     settings = config.settings
     if named is not None and named.is_named(settings.plugins.required):
         raise PluginError(f"{owner} is in [plugins] required.", hint="Remove it from that list first.")
-    if settings.memory.store == owner:
-        raise PluginError(f"{owner} keeps the memory ([memory] store).", hint="Choose another store first.")
+    if owner == (settings.memory.store or DEFAULT_STORE):
+        raise PluginError(
+            f"{owner} keeps the memory, and nothing starts without it.",
+            hint="Choose another store first: [memory] store in trunkline.toml.",
+        )
 
 
 def _disabled_without(config: "Config", owner: str) -> tuple[str, ...]:

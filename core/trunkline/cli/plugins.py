@@ -132,6 +132,15 @@ def release_plugin(name: str) -> None:
     print_done(f"{name} is released from quarantine. Restart Trunkline to load it.")
 
 
+def _restart_first() -> str:
+    """Return the step that a running platform needs, because it loads plugins at its start; "" without one."""
+    from trunkline.config.loader import resolve_home
+    from trunkline.home.paths import Home
+    from trunkline.home.run_file import running_pid
+
+    return "restart Trunkline, which runs; " if running_pid(Home.at(resolve_home())) is not None else ""
+
+
 def _hooks(names: tuple[str, ...]) -> str:
     return ", ".join(name.removeprefix("trunkline_") for name in names) or "-"
 
@@ -150,5 +159,5 @@ def new_plugin(kind: "PluginKind", name: str, into: str) -> None:
 
     made = write_plugin(kind, name, Path(into).expanduser())
     click.echo(f"Made {made}")
-    click.echo(f"Try it:  pip install -e {made} && pytest {made}")
-    click.echo(f"Then:    {THEN[kind].format(name=name, module=name.replace('-', '_'))}")
+    click.echo(f"Try it:  pip install pytest -e {made} && pytest {made}")
+    click.echo(f"Then:    {_restart_first()}{THEN[kind].format(name=name, module=name.replace('-', '_'))}")

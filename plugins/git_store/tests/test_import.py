@@ -462,6 +462,9 @@ async def test_fs_1_the_effect_of_each_imported_policy_is_reported(laptop: Place
     deny = {"subject": "block:garden", "resource": "*", "action": "*", "effect": "deny"}
     await laptop.write("policies/deny.json", json.dumps(deny))
     done = await server.bring(await laptop.export())
+    undone = {gap.what: gap.hint for gap in done.gaps}
+    assert "trunkline approvals forget approved-1," in undone["policies/approved-1.json"]
+    assert "trunkline permissions rules remove all," in undone["policies/all.json"]
     reported = {gap.what: gap.why for gap in done.gaps if gap.what.startswith("policies/")}
     assert reported == {
         "policies/all.json": "is in force from now on: type:agent may write tool:write_file",

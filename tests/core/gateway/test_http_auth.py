@@ -159,6 +159,7 @@ async def test_pages_of_another_origin_cannot_send(env: Environment, headers: di
     """An unsafe request from another origin's page is refused and changes nothing."""
     response = await env.http.post(NEW, json={"content": "hi"}, headers=headers)
     assert response.status_code == 403
+    assert "another origin" in response.json()["metadata"]["reason"]
     assert env.monitor.seen == []
 
 
@@ -323,6 +324,7 @@ async def test_a_configured_proxy_host_is_accepted(tmp_path: Path) -> None:
         ):
             answer = await client.get("/healthz", headers={"host": host})
             assert answer.status_code == status, host
+            assert status == 200 or "allowed_hosts" in answer.json()["metadata"]["reason"], host
 
 
 @pytest.mark.parametrize("name", ["*", "https://agents.example.org", "a b", "", "agents.example.org/x"])

@@ -300,3 +300,6 @@ def test_a_required_plugin_is_not_uninstalled(place: Place) -> None:
     }.items():
         done = place.trunkline("plugins", *arguments)
         assert done.returncode == 1 and said in done.stderr, (arguments, done.stderr)
+    (place.home / "trunkline.toml").unlink()
+    done = place.trunkline("plugins", "disable", "git-store")
+    assert done.returncode == 1 and "keeps the memory" in done.stderr

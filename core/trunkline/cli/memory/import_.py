@@ -147,21 +147,21 @@ def _report(done: "MemoryImport") -> None:
     if sys.stderr.isatty():
         click.echo("\r\x1b[K", nl=False, err=True)
     would = "Would bring in" if done.dry_run else "Brought in"
-    if done.idle and not done.conflicts:
+    if done.idle and not done.conflicts:  # its policies, too, are in force already
         click.echo("Nothing to do: this memory already has everything in the archive.")
-    else:
-        counts = {
-            "new file": done.added,
-            "changed file": done.changed,
-            "deleted file": done.removed,
-            "joined conversation": len(done.joined),
-            "commit of history": done.commits,
-        }
-        said = [_count(noun, count) for noun, count in counts.items() if count]
-        click.echo(f"{would} {', '.join(said) or 'nothing new'} from {done.system}.")
+        return
+    counts = {
+        "new file": done.added,
+        "changed file": done.changed,
+        "deleted file": done.removed,
+        "joined conversation": len(done.joined),
+        "commit of history": done.commits,
+    }
+    said = [_count(noun, count) for noun, count in counts.items() if count]
+    click.echo(f"{would} {', '.join(said) or 'nothing new'} from {done.system}.")
     _list("Differs on both sides", [_conflict(one.path, one.what, one.version) for one in done.conflicts])
     hints = [f"{gap.what}: {gap.why}." + (f" {gap.hint}" if gap.hint else "") for gap in done.gaps]
-    _list("Not here, or left behind", hints)
+    _list("To know", hints)
 
 
 def _conflict(path: str, what: str, version: str) -> str:

@@ -12,6 +12,7 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import anyio
@@ -43,8 +44,24 @@ IDENTITY = "trunkline.identity"
 TICKET_PROTOCOL = "ticket."
 """The beginning of the sub-protocol that carries a ticket in the handshake of a WebSocket."""
 
-RefusalFactory = Callable[[ErrorCode, str], ASGIApp]
-"""Builds the response to a failure at a path, in the form that its clients expect."""
+UNKNOWN_HOST = (
+    "The server does not know the host name of this request. Name it in [gateway] allowed_hosts, and have a proxy pass "
+    "on the Host of the browser."
+)
+OTHER_ORIGIN = (
+    "The request comes from a page of another origin than its Host. A proxy must pass on Host and Origin as the "
+    "browser sends them."
+)
+
+RefusalFactory = Callable[[ErrorCode, str, str], ASGIApp]
+"""Builds the response to a failure at a path, in the form that its clients expect, with a reason or ""."""
+
+
+class RefusedRequest(NamedTuple):
+    """Why a request does not reach its handler: the code, and what its sender can do about it, "" for nothing."""
+
+    code: ErrorCode
+    why: str = ""
 
 
 class AuthMiddleware:
@@ -84,35 +101,44 @@ class AuthMiddleware:
             return
         refused = await self._refused(scope, _decoded_headers(scope))
         if refused is not None:
-            await self._refuse(refused, scope["path"])(scope, receive, _TracedSend(scope, send).send)
+            response = self._refuse(refused.code, scope["path"], refused.why)
+            await response(scope, receive, _TracedSend(scope, send).send)
         elif scope["type"] == "websocket" or scope["method"] in SAFE:
             await self._guarded(scope, receive, _TracedSend(scope, send))
         else:
             with remote_parent(dict(_decoded_headers(scope)).get("traceparent")):
                 await self._traced(scope, receive, send)
 
-    async def _refused(self, scope: Scope, headers: list[tuple[str, str]]) -> ErrorCode | None:
-        given, path = dict(headers), scope["path"]
-        if any(sum(name == one for name, _ in headers) > 1 for one in SINGLE_HEADERS):
-            return ErrorCode.FORBIDDEN  # ambiguous: the header is repeated
-        if not self._is_own_host(given.get("host", "")):
-            return ErrorCode.FORBIDDEN
-        is_unsafe = scope["type"] == "websocket" or scope["method"] not in SAFE
-        if is_unsafe and not is_own_origin(given):
-            return ErrorCode.FORBIDDEN
-        if scope["type"] == "websocket" and "origin" not in given and self._is_browser(headers):
-            return ErrorCode.FORBIDDEN  # every browser names the origin of a WebSocket
+    async def _refused(self, scope: Scope, headers: list[tuple[str, str]]) -> RefusedRequest | None:
+        path = scope["path"]
+        if (refused := self._refused_origin(scope, headers)) is not None:
+            return refused
         if self._hidden and (path == self._hidden or path.startswith(self._hidden + "/")):
-            return ErrorCode.NOT_FOUND
+            return RefusedRequest(ErrorCode.NOT_FOUND)
         if path in self._open:
             return None
         try:
             identity = await self._identify(scope, headers)
         except Unavailable as error:
             log.warning("a request to %s is refused: %s", path, error)
-            return ErrorCode.ENGINE_UNAVAILABLE
+            return RefusedRequest(ErrorCode.ENGINE_UNAVAILABLE)
         scope[IDENTITY] = identity
-        return None if identity is not None else ErrorCode.UNAUTHORIZED
+        return None if identity is not None else RefusedRequest(ErrorCode.UNAUTHORIZED)
+
+    def _refused_origin(self, scope: Scope, headers: list[tuple[str, str]]) -> RefusedRequest | None:
+        """Return why the headers that name the origin and the target of a request are refused; None if they are not."""
+        given = dict(headers)
+        if any(sum(name == one for name, _ in headers) > 1 for one in SINGLE_HEADERS):
+            return RefusedRequest(ErrorCode.FORBIDDEN)  # ambiguous: the header is repeated
+        if not self._is_own_host(given.get("host", "")):
+            return RefusedRequest(ErrorCode.FORBIDDEN, UNKNOWN_HOST)
+        is_unsafe = scope["type"] == "websocket" or scope["method"] not in SAFE
+        if is_unsafe and not is_own_origin(given):
+            return RefusedRequest(ErrorCode.FORBIDDEN, OTHER_ORIGIN)
+        if scope["type"] == "websocket" and "origin" not in given and self._is_browser(headers):
+            # every browser names the origin of a WebSocket
+            return RefusedRequest(ErrorCode.FORBIDDEN, OTHER_ORIGIN)
+        return None
 
     async def _identify(self, scope: Scope, headers: list[tuple[str, str]]) -> Identity | None:
         """Return who sends a request: by its ticket if it may have one, else by its headers. Raises Unavailable."""
@@ -144,7 +170,7 @@ class AuthMiddleware:
             if scope["type"] == "websocket":
                 await _send_close(exit_.send)
             elif not exit_.status:
-                await self._refuse(ErrorCode.INTERNAL, scope["path"])(scope, receive, exit_.send)
+                await self._refuse(ErrorCode.INTERNAL, scope["path"], "")(scope, receive, exit_.send)
 
     async def _until_ended(self, scope: Scope, receive: Receive, exit_: "_TracedSend") -> None:
         """Run the application, and end the request, stream or WebSocket as soon as its access token has ended."""
@@ -166,7 +192,7 @@ class AuthMiddleware:
         elif exit_.status:
             await exit_.send({"type": "http.response.body", "body": b"", "more_body": False})
         else:
-            await self._refuse(ErrorCode.UNAUTHORIZED, scope["path"])(scope, receive, exit_.send)
+            await self._refuse(ErrorCode.UNAUTHORIZED, scope["path"], "")(scope, receive, exit_.send)
 
     def _is_browser(self, headers: list[tuple[str, str]]) -> bool:
         """Report whether a request seems to come from a browser: by its name, or because it has a session."""

@@ -159,7 +159,7 @@ class EngineServer:
 
         from trunkline.runtime.http.auth_middleware import AuthMiddleware
 
-        gate = Middleware(AuthMiddleware, auth=auth, refuse=_refused, tracer=tracer, host=LOOPBACK)
+        gate = Middleware(AuthMiddleware, auth=auth, refuse=_refusal, tracer=tracer, host=LOOPBACK)
         return Starlette(routes=[Route("/engine/chat", self._chat, methods=["POST"])], middleware=[gate])
 
     async def _chat(self, request: "Request") -> "Response":
@@ -367,7 +367,14 @@ def _invalid_field(field: Field, reason: str, code: ErrorCode = ErrorCode.INVALI
     return _refused(code, reason=reason, field=json_pointer(field))
 
 
-def _refused(code: ErrorCode, path: str = "", *, reason: str = "", field: str = "") -> "Response":
+def _refusal(code: ErrorCode, path: str, why: str) -> "Response":
+    """Return the response to a request that reaches no handler. No proxy is meant to be in front of this server, so it
+    gives no advice about one.
+    """
+    return _refused(code)
+
+
+def _refused(code: ErrorCode, *, reason: str = "", field: str = "") -> "Response":
     """Return the code with its fixed sentence; ``metadata`` contains reason and field, as at the gateway."""
     from starlette.responses import Response
 

@@ -43,7 +43,7 @@ def build_app(state: AppState) -> Starlette:
             Middleware(
                 AuthMiddleware,
                 auth=state.auth,
-                refuse=error_response,
+                refuse=_refusal,
                 tracer=tracer,
                 host=state.host,
                 hosts=state.hosts,
@@ -90,6 +90,11 @@ def _plugin_route(route: OwnedItem[HttpRoute]) -> ScopedRoute:
 
 def _path(route: OwnedItem[HttpRoute]) -> str:
     return f"/x/{route.owner}/{route.item.path.lstrip('/')}"
+
+
+def _refusal(code: ErrorCode, path: str, why: str) -> Response:
+    """Return the response to a request that reaches no handler."""
+    return error_response(code, path, why=why)
 
 
 async def _not_found(request: Request, error: Exception) -> Response:

@@ -73,8 +73,18 @@ def policy_gaps(policies: dict[str, bytes], identities: set[str]) -> Iterator[Im
             yield ImportGap(
                 what=path,
                 why=f"is in force from now on: {subject} may {policy.action[:80]} {policy.resource[:80]}{only}",
-                hint="To undo it: trunkline approvals forget, trunkline permissions rules remove, or delete the file.",
+                hint=_undoing(path, policy),
             )
+
+
+def _undoing(path: str, policy: PolicySummary) -> str:
+    kind, _, block = policy.resource.partition(":")
+    if kind == "block" and not policy.subject.startswith(("*", "type:", "block:")) and "*" not in block:
+        return f"To undo it: trunkline auth unshare {block[:80]} {policy.subject[:80]}, or delete the file."
+    id = path.rpartition("/")[2].removesuffix(".json")
+    if id.startswith("approved-"):
+        return f"To undo it: trunkline approvals forget {id}, or delete the file."
+    return f"To undo it: trunkline permissions rules remove {id}, or delete the file."
 
 
 def _model(path: str, settings: dict[str, Any], here: InstalledComponents) -> Iterator[ImportGap]:
