@@ -15,6 +15,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from tests.other_users import HEADER, Visitors, share
+from trunkline.contracts.auth.client import AuthClient
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import utc_now
@@ -498,6 +499,27 @@ async def test_a_share_that_ends_ends_at_once(premises: Premises) -> None:
         assert (await http.get(path, headers=bob)).status_code == 404, path
     more = await http.post(f"/conversations/{conversation}/messages", json={"content": "hi"}, headers=bob)
     assert more.status_code == 404
+    assert (await http.post(f"/api/turns/{turn}/cancel", headers=premises.owner)).status_code == 202
+
+
+async def test_a_suspended_identity_is_shut_out_with_every_credential(premises: Premises) -> None:
+    """Also with the credential of a plugin, which may not know of it: streams end, and requests are refused."""
+    http, bob, auth = premises.http, {HEADER: "bob"}, AuthClient(premises.running.bus)
+
+    async def status() -> int:
+        return (await http.get("/api/blocks/garden", headers=bob)).status_code
+
+    assert await status() == 200
+    await auth.create_identity("bob")
+    said = {"content": "slow:300:100", "metadata": {"block": "garden"}}
+    async with http.stream("POST", "/conversations/messages", json=said, headers=bob) as stream:
+        turn = stream.headers["x-turn-id"]
+        await auth.change_identity("bob", "suspended")
+        with anyio.fail_after(5.0):
+            assert "event: done" not in (await stream.aread()).decode()
+    await _eventually(status, 401)
+    await auth.change_identity("bob", "active")
+    await _eventually(status, 200)
     assert (await http.post(f"/api/turns/{turn}/cancel", headers=premises.owner)).status_code == 202
 
 

@@ -83,7 +83,7 @@ class Authenticator(Protocol):
     async def __call__(self, headers: Mapping[str, str]) -> Identity | None:
         """Return the identity, or None if the credentials are not of this authenticator's kind. Header names are lower
         case. An id that is empty, is ``*`` or begins with ``block:``, ``type:`` or ``channel:`` is refused, and so is
-        ``owner`` for anyone but the owner.
+        ``owner`` for anyone but the owner. So is whomever the owner has suspended or revoked as an identity of this id.
 
         Raises:
             Exception: the request is refused, and no other authenticator is asked. The log names the plugin and the

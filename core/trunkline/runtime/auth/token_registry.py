@@ -36,6 +36,10 @@ ROTATION_GRACE = timedelta(seconds=60)
 """The time for which the token of a session counts after its rotation."""
 
 
+_OF_PLUGIN = "plugin:"
+"""The beginning of the keys of identities without an access token."""
+
+
 def utc_now() -> datetime:
     """Return the time now, in UTC."""
     return datetime.now(UTC)
@@ -90,6 +94,15 @@ class TokenRegistry:
         type = self._type_of(record)
         return None if type is None else _identity(record, type)
 
+    async def admits(self, identity: Identity) -> bool:
+        """Report whether somebody may enter whom a plugin's authenticator knows: not if the owner has suspended or
+        revoked the identity of this id. Raises Unavailable.
+        """
+        key = _key_of(identity)
+        if key:
+            await self._known(lambda: self._identities.records)
+        return not key or self._is_valid(key)
+
     def record(self, token_id: str) -> AccessTokenRecord | None:
         """Return the record of a token; None if there is none."""
         return (self._records or {}).get(token_id)
@@ -99,13 +112,15 @@ class TokenRegistry:
         return tuple((self._records or {}).values())
 
     def ended(self, identity: Identity) -> anyio.Event:
-        """Return an event that is set when the token of an identity does not count any more. It is never set for a
-        credential that is no access token.
+        """Return an event that is set when the credential of an identity does not count any more: its token has ended,
+        or the owner has suspended or revoked somebody whom a plugin's authenticator knows. It is never set for an owner
+        without an access token.
         """
-        event = self._ends.get(identity.token_id) if identity.token_id else anyio.Event()
+        key = _key_of(identity)
+        event = self._ends.get(key) if key else anyio.Event()
         if event is None or event.is_set():  # set: the identity may have been let in again since
-            event = self._ends[identity.token_id] = anyio.Event()
-            if not self._is_valid(identity.token_id):
+            event = self._ends[key] = anyio.Event()
+            if not self._is_valid(key):
                 event.set()
         return event
 
@@ -125,7 +140,12 @@ class TokenRegistry:
         return record.is_valid(now)
 
     def _is_valid(self, id: str) -> bool:
-        """Report whether a token that counted still does. What cannot be read now ends nothing: it refuses."""
+        """Report whether a credential that counted still does, by its key. What cannot be read now ends nothing: it
+        refuses.
+        """
+        if id.startswith(_OF_PLUGIN):
+            known = (self._identities.records or {}).get(id.removeprefix(_OF_PLUGIN))
+            return known is None or known.status == "active"
         if self._records is None:
             return True
         record = self._records.get(id)
@@ -231,3 +251,10 @@ def _identity(record: AccessTokenRecord, type: str) -> Identity:
     return Identity(
         id=record.identity, type=type, scope=record.scope, token_id=record.id, blocks=record.blocks
     )
+
+
+def _key_of(identity: Identity) -> str:
+    """Return what stands for the credential of an identity; "" for an owner without an access token."""
+    if identity.token_id or identity.type == OWNER:
+        return identity.token_id
+    return f"{_OF_PLUGIN}{identity.id}"

@@ -102,7 +102,8 @@ class HttpAuth:
                 )
                 return None
             if identity is not None:
-                return identity
+                admitted = self._tokens is None or await self._tokens.admits(identity)
+                return identity if admitted else None
         return None
 
 

@@ -21,7 +21,7 @@ from opentelemetry.trace import Span, SpanKind, Tracer
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.gateway.access import OWNER, Identity
 from trunkline.errors import ErrorCode, Unavailable
 from trunkline.runtime.http.auth import CREDENTIALS, HttpAuth, is_own_origin
 from trunkline_bus import new_id, remote_parent, start_span
@@ -173,9 +173,9 @@ class AuthMiddleware:
                 await self._refuse(ErrorCode.INTERNAL, scope["path"], "")(scope, receive, exit_.send)
 
     async def _until_ended(self, scope: Scope, receive: Receive, exit_: "_TracedSend") -> None:
-        """Run the application, and end the request, stream or WebSocket as soon as its access token has ended."""
+        """Run the application, and end the request, stream or WebSocket as soon as its credential has ended."""
         identity: Identity | None = scope.get(IDENTITY)
-        if identity is None or not identity.token_id:
+        if identity is None or identity == OWNER:  # nothing ends the token of the home
             await self._app(scope, receive, exit_.send)
             return
         ended = self._auth.ended(identity)
