@@ -32,6 +32,8 @@ OPEN = {
 HOLDERS = tuple(Identity(id=f"{scope}-token", type="owner", scope=scope) for scope in TokenScope)
 """The owner with a token of each scope, so that nothing but the scope decides."""
 
+LIMITED = Identity(id="limited-token", type="owner", blocks=("main",))
+
 
 class Routes:
     """A plugin with routes of three kinds."""
@@ -53,7 +55,7 @@ async def said(request: object) -> object:
 
 @pytest.fixture(scope="module")
 async def shared(anyio_backend: str) -> AsyncIterator[Environment]:
-    async with started_environment(Visitors(*HOLDERS), Routes()) as env:
+    async with started_environment(Visitors(*HOLDERS, LIMITED), Routes()) as env:
         yield env
 
 
@@ -137,7 +139,9 @@ async def test_every_route_is_reached_with_its_scope(env: Environment, client: h
 async def test_routes_of_plugins_are_for_the_owner_unless_they_say_less(
     env: Environment, client: httpx.AsyncClient
 ) -> None:
-    """A plugin's route may show anything, so its default is the largest scope."""
+    """A plugin's route may show anything, so its default is the largest scope, and no token for some blocks reaches
+    it.
+    """
     plugins = env.platform.instance.workers["gateway"].context.plugins
     owner = next(one.owner for one in plugins.http_routes() if one.item.path == "/default")
 
@@ -146,6 +150,10 @@ async def test_routes_of_plugins_are_for_the_owner_unless_they_say_less(
 
     assert [await status("/default", scope) for scope in ("read", "operate", "owner")] == [403, 403, 200]
     assert [await status("/chat", scope) for scope in ("read", "chat", "owner")] == [403, 200, 200]
+    limited = {HEADER: LIMITED.id}
+    assert (await client.get("/api/me", headers=limited)).json()["scope"] == "owner"
+    for path in ("/default", "/chat"):
+        assert (await client.get(f"/x/{owner}{path}", headers=limited)).status_code == 403
     assert (await client.get(f"/x/{owner}/open")).status_code == 200
     assert (await client.get(f"/x/{owner}/chat")).status_code == 401
 

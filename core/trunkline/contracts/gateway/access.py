@@ -119,7 +119,8 @@ class HttpRoute:
     """A route below ``/x/<plugin>/``. ``endpoint`` is a Starlette endpoint.
 
     ``scope`` is what the token of a request must permit. Only the owner has the default: Trunkline cannot know what a
-    plugin's route shows or changes, and does not check blocks for it. A ``public`` route needs no credential.
+    plugin's route shows or changes, and does not check blocks for it. So a token for some blocks is refused. A
+    ``public`` route needs no credential.
     """
 
     path: str

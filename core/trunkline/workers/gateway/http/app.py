@@ -83,9 +83,8 @@ def open_paths(state: AppState) -> frozenset[str]:
 
 def _plugin_route(route: OwnedItem[HttpRoute]) -> ScopedRoute:
     own = route.item
-    return ScopedRoute(
-        _path(route), own.endpoint, methods=own.methods, scope=None if own.public else own.scope
-    )
+    scope = None if own.public else own.scope
+    return ScopedRoute(_path(route), own.endpoint, methods=own.methods, scope=scope, all_blocks=True)
 
 
 def _path(route: OwnedItem[HttpRoute]) -> str:

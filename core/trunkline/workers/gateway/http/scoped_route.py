@@ -19,7 +19,9 @@ from trunkline.workers.gateway.http.responses import error_response
 
 
 class ScopedRoute(Route):
-    """A route for HTTP requests. ``scope`` None is a route that needs no credential."""
+    """A route for HTTP requests. ``scope`` None is a route that needs no credential. With ``all_blocks`` a token for
+    some blocks is refused, because nobody checks which blocks the handler shows.
+    """
 
     def __init__(
         self,
@@ -28,13 +30,15 @@ class ScopedRoute(Route):
         *,
         methods: Sequence[str],
         scope: TokenScope | None,
+        all_blocks: bool = False,
     ) -> None:
         super().__init__(path, endpoint, methods=list(methods))
         self.scope = scope
+        self.all_blocks = all_blocks
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request to the handler, or refuse the request."""
-        refused = _refused(self.scope, scope)
+        refused = _refused(self.scope, scope, all_blocks=self.all_blocks)
         if refused is None:
             return await super().handle(scope, receive, send)
         await error_response(refused, scope["path"])(scope, receive, send)
@@ -75,11 +79,12 @@ class SocketRouter:
         return (self._app if route is None else route.handle)(scope, receive, send)
 
 
-def _refused(needed: TokenScope | None, scope: Scope) -> ErrorCode | None:
+def _refused(needed: TokenScope | None, scope: Scope, *, all_blocks: bool = False) -> ErrorCode | None:
     """Return why a request is refused; None if it is not."""
     identity = cast("Identity | None", scope.get(IDENTITY))
     if needed is None:
         return None
     if identity is None:
         return ErrorCode.UNAUTHORIZED
-    return None if identity.may(needed) else ErrorCode.FORBIDDEN
+    reaches = identity.may(needed) and not (all_blocks and identity.blocks is not None)
+    return None if reaches else ErrorCode.FORBIDDEN
