@@ -73,6 +73,21 @@ NOTES = {
     ("delete", "/api/memory/file"): (
         "History keeps the content. [A purge](../how-to/purge.md) removes it from history, too."
     ),
+    ("get", "/api/costs"): (
+        "The sums of `trunkline costs --json`, of the blocks that the caller may read. Requests that belong to no "
+        "block are for the owner."
+    ),
+    ("get", "/api/turns/{id}/trace"): (
+        "The spans that the bus still has. Anybody but the owner gets the spans of this turn "
+        "without attributes and without the texts of errors."
+    ),
+    ("post", "/api/dead-letters/{id}/retry"): (
+        "Only messages of the inbox are sent again, byte for byte; for all others the answer is 409 with the reason."
+    ),
+    ("get", "/api/overview"): (
+        "What `trunkline top` shows, with the turns of the last five minutes. They are totals of all blocks, so a "
+        "token must be the owner's."
+    ),
     ("post", "/api/panic"): (
         "Every program, turn and model call ends, as with `trunkline panic`, and nothing starts until the owner says "
         "`trunkline panic --release` at the terminal. Only the owner may stop everything. The answer comes when all "

@@ -28,7 +28,7 @@ Every message in both directions is a JSON object, an *envelope*:
 | `payload` | object | its content, by its type |
 
 The server sends exactly the documented fields, and leaves out a field of a payload at its default. It ignores unknown
-fields of a client.
+fields of a client. `/openapi.json` has all envelopes as the schemas `ClientMessage` and `ServerMessage`.
 
 ## Handshake
 

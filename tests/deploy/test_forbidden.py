@@ -250,6 +250,7 @@ PUBLISH: dict[str, set[str]] = {
         *memory("chunk-get", "chunk-list", "chunk-linked", "chunk-forget"),
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *reads("AUDIT"), *DEADLINES,
+        *reads("COSTS", "SPANS", "FACTS", "DEAD", "KV_circuits", "KV_key-pools"), "$JS.API.STREAM.MSG.DELETE.DEAD",
         *reads(
             "KV_workers", "KV_pulse", "KV_tokens", "KV_pairings", "KV_passkeys", "KV_passkey-challenges", "KV_tickets",
         ),

@@ -98,7 +98,10 @@ GATEWAY = Role(
         s.FEED, s.TURN_FACT, s.APPROVAL, s.BUDGET_EVENT, s.PANIC, s.PANIC_RELEASE, s.PANIC_STOPPED,
         s.MEMORY_CHANGED, s.TOKENS_CHANGED,
     ),
-    reads_streams=(*CHANNEL_READER, s.AUDIT_STREAM),
+    reads_streams=(
+        *CHANNEL_READER, s.AUDIT_STREAM, s.COST_STREAM, s.SPAN_STREAM, s.FACT_STREAM, s.DEAD_STREAM,
+    ),
+    deletes=(s.DEAD_STREAM,),  # the owner handles dead letters in the web app
     pulls=(s.DEADLINE_CONSUMER,),
     writes_buckets=(
         s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET, s.TOKEN_BUCKET, s.PAIRING_BUCKET,
@@ -107,10 +110,11 @@ GATEWAY = Role(
     reads_buckets=(
         s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET,
         s.TOKEN_BUCKET, s.PAIRING_BUCKET, s.PASSKEY_BUCKET, s.PASSKEY_CHALLENGE_BUCKET, s.TICKET_BUCKET,
+        s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET,
     ),
     puts_objects=(s.FILE_STORE, s.IMPORT_STORE, s.AUDIO_STORE),
     takes_objects=(s.FILE_STORE,),
-    reads_all_info=True,  # /metrics reports the sizes of the streams
+    reads_all_info=True,  # /metrics and /api/overview report the sizes of the streams
 )  # fmt: skip
 
 MONITOR = Role(

@@ -8,7 +8,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
-    from trunkline.cli._support.cost_report import CostReport, CostSum, Grouping
+    from trunkline.runtime.cost_report import CostReport, CostSum, Grouping
     from trunkline_bus import Bus
 
 EXAMPLES = """
@@ -49,9 +49,9 @@ def command(by: "Grouping", since: str, block: str | None, as_json: bool, as_csv
     Memory holds the ledger, one file for each day: costs/2026-11-22.jsonl. It has one line for each request that was
     sent to a model, also for those that failed. A cost is the tokens that the vendor counted multiplied by the price.
     """
-    from trunkline.cli._support.cost_report import cost_report, entries_since
     from trunkline.cli.memory.attached_memory import with_memory
     from trunkline.cli.time_type import parse_since
+    from trunkline.runtime.cost_report import cost_report, entries_since
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")

@@ -53,7 +53,7 @@ def show_letter(number: int, as_json: bool) -> None:
     from trunkline.cli.output import print_json, print_table
 
     one, refusal = _on_bus(lambda bus: _looked_at(bus, number))
-    shape, text = _readable(one.body)
+    shape, text = one.readable_body()
     if as_json:
         print_json(
             {**_facts(one), "retry": refusal is None, "refused": refusal, "shape": shape, "message": text}
@@ -197,19 +197,3 @@ def _facts(one: "StoredDeadLetter") -> dict[str, Any]:
         "detail": printable(letter.detail),
         "size": letter.size,
     }
-
-
-def _readable(body: bytes) -> tuple[str, str]:
-    """Return the format of a body, and the body as text without control characters that could change a terminal."""
-    import msgspec
-
-    from trunkline._util.text import printable
-
-    try:
-        return "json", printable(msgspec.json.format(body, indent=2).decode())
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        pass
-    try:
-        return "text", printable(body.decode())
-    except UnicodeDecodeError:
-        return "bytes", repr(body)

@@ -17,9 +17,6 @@ trunkline trace turn_01JD3V9Q8W7X6Y5Z4A3B2C1D0E
 trunkline trace last --json
 """
 
-POLL_SECONDS = 5.0
-"""Seconds to wait for a journal that does not answer."""
-
 TIMES = 24
 """Columns before a span's place in the tree."""
 
@@ -46,11 +43,12 @@ async def _trace(turn: str, as_json: bool) -> None:
     from trunkline.cli.output import print_text
     from trunkline.config import load_config
     from trunkline.runtime.platform_connection import connect_to_platform
+    from trunkline.runtime.trace_reader import read_spans
     from trunkline.workers import load_worker
 
     async with connect_to_platform(load_config(), load_worker, kinds=()) as bus:
         found, trace_id = await _find(bus, turn)
-        spans = await _spans(bus, trace_id)
+        spans = await read_spans(bus, trace_id, wait=WAIT_SECONDS)
     if as_json:
         print_text(msgspec.json.encode(spans).decode())
     else:
@@ -76,8 +74,10 @@ def _heading(turn: str, trace_id: str) -> str:
 
 async def draw_trace(bus: "Bus", turn: str) -> str:
     """Return the tree of a turn (or of the ``last`` one) as plain text. Raises TrunklineError when there is none."""
+    from trunkline.runtime.trace_reader import read_spans
+
     found, trace_id = await _find(bus, turn)
-    return _tree(found, trace_id, await _spans(bus, trace_id))
+    return _tree(found, trace_id, await read_spans(bus, trace_id, wait=WAIT_SECONDS))
 
 
 def _tree(turn: str, trace_id: str, spans: "list[SpanRecord]") -> str:
@@ -88,50 +88,22 @@ def _tree(turn: str, trace_id: str, spans: "list[SpanRecord]") -> str:
 
 async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
     """Return the turn's id and trace id, from its journal."""
-    from trunkline.contracts.turns.journal_messages import TurnStarted
-    from trunkline.contracts.turns.subjects import JOURNAL
     from trunkline.errors import TrunklineError
-    from trunkline_bus import SubjectError
+    from trunkline.runtime.trace_reader import find_trace
 
-    keys = {} if turn == "last" else {"turn": turn}
-    try:
-        last = await bus.last(JOURNAL, timeout=POLL_SECONDS, **keys)
-    except SubjectError:
-        last = None
-    if last is None:
-        if turn == "last":
-            raise TrunklineError("There is no turn yet.", hint='Send a message first: trunkline say "hello".')
+    found = await find_trace(bus, "" if turn == "last" else turn)
+    if found is None and turn == "last":
+        raise TrunklineError("There is no turn yet.", hint='Send a message first: trunkline say "hello".')
+    if found is None:
         raise TrunklineError(
             f"There is no turn {turn!r} in the journal.",
             hint='"trunkline trace last" draws the last one; "trunkline say --json" prints the id of its turn.',
         )
-    async for stored in bus.history(JOURNAL, after=0, **last.keys):
-        for entry in stored.data.entries:
-            if isinstance(entry, TurnStarted) and entry.request.traceparent:
-                return last.data.turn, entry.request.traceparent.split("-")[1]
-    raise TrunklineError(
-        f"Turn {last.data.turn} has no trace.", hint="Set [telemetry] traces = true and try another turn."
-    )
-
-
-async def _spans(bus: "Bus", trace_id: str) -> "list[SpanRecord]":
-    """Return the spans of the trace. For a turn that has just ended, wait a short time for its last spans; the span
-    of the turn arrives last.
-    """
-    import anyio
-
-    from trunkline.contracts.workers.subjects import SPANS
-    from trunkline.telemetry.semconv import INVOKE_AGENT
-    from trunkline.telemetry.trace_tree import latest_spans
-
-    spans: list[SpanRecord] = []
-    with anyio.move_on_after(WAIT_SECONDS):
-        while not any(span.name.startswith(INVOKE_AGENT) and not span.unfinished for span in spans):
-            spans = [
-                s async for batch in bus.history(SPANS, after=0, trace=trace_id) for s in batch.data.spans
-            ]
-            await anyio.sleep(0.1)
-    return list(latest_spans(spans))
+    if not found[1]:
+        raise TrunklineError(
+            f"Turn {found[0]} has no trace.", hint="Set [telemetry] traces = true and try another turn."
+        )
+    return found
 
 
 def _drawn(line: "SpanLine", width: int = NAME) -> str:

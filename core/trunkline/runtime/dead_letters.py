@@ -13,6 +13,7 @@ from datetime import datetime
 
 import msgspec
 
+from trunkline._util.text import printable
 from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.costs.subjects import BUDGET_EVENT, COST, OPENED_REQUEST
@@ -66,6 +67,19 @@ class StoredDeadLetter:
             return base64.b64decode(self.letter.data, validate=True)
         except binascii.Error:
             return b""
+
+    def readable_body(self) -> tuple[str, str]:
+        """Return the format of the body (``json``, ``text`` or ``bytes``), and the body as text without control
+        characters that could change a terminal."""
+        body = self.body
+        try:
+            return "json", printable(msgspec.json.format(body, indent=2).decode())
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            pass
+        try:
+            return "text", printable(body.decode())
+        except UnicodeDecodeError:
+            return "bytes", repr(body)
 
     @property
     def is_complete(self) -> bool:

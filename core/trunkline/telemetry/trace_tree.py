@@ -34,6 +34,25 @@ def latest_spans(spans: Iterable[SpanRecord]) -> tuple[SpanRecord, ...]:
     return tuple(known.values())
 
 
+def spans_of_turn(spans: Iterable[SpanRecord], turn: str) -> tuple[SpanRecord, ...]:
+    """Return the spans of one turn: those that name it, and those below them up to a span that names another turn.
+
+    A trace may contain several turns: one calls another agent, and a client may name any trace as the parent of its
+    message.
+    """
+    known = {span.span_id: span for span in spans}
+
+    def belongs(span: SpanRecord) -> bool:
+        above: SpanRecord | None = span
+        for _ in known:  # no more steps than spans: parents may form a circle
+            if above is None or semconv.TURN in above.attributes:
+                break
+            above = known.get(above.parent_id or "")
+        return above is not None and above.attributes.get(semconv.TURN) == turn
+
+    return tuple(filter(belongs, known.values()))
+
+
 def tree_lines(spans: Iterable[SpanRecord]) -> tuple[SpanLine, ...]:
     """Return the lines of the tree, the oldest span first. A span whose parent was never recorded is a root."""
     known = {span.span_id: span for span in latest_spans(spans)}

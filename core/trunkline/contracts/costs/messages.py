@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Literal
 
+import msgspec
+
 from trunkline.contracts.conversations.messages import Usage
 from trunkline.contracts.models.media_usage import NO_MEDIA, MediaUsage
 from trunkline.contracts.models.messages import MicroUSD
@@ -71,7 +73,7 @@ class RequestOpened(Payload, frozen=True, kw_only=True, omit_defaults=True, tag=
     max_cost: int = 0
 
 
-class BudgetEvent(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="budget.event.v1"):
+class BudgetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A budget is used up (``bankrupt``), or the owner reset it (``reset``).
 
     The budget is that of ``block`` ("" for all blocks together), or of one ``turn``, in a ``window``: a day
@@ -91,3 +93,7 @@ class BudgetEvent(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="b
     limit: int = 0
     opens_at: datetime | None = None
     by: str = ""
+
+
+class BudgetEvent(Payload, BudgetRecord, frozen=True, kw_only=True, tag="budget.event.v1"):
+    """A budget is used up or was reset, as the bus and memory keep it. The fields are those of ``BudgetRecord``."""

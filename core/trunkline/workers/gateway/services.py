@@ -20,15 +20,19 @@ from trunkline.workers.gateway.block_stopper import BlockStopper
 from trunkline.workers.gateway.block_tasks import BlockTasks
 from trunkline.workers.gateway.blocks import BlockService
 from trunkline.workers.gateway.conversations import ConversationService
+from trunkline.workers.gateway.cost_service import CostService
+from trunkline.workers.gateway.dead_letter_service import DeadLetterService
 from trunkline.workers.gateway.disk_space import BusDiskSpace
 from trunkline.workers.gateway.files import FileService
 from trunkline.workers.gateway.grants import GrantStore
 from trunkline.workers.gateway.memory_service import MemoryService
 from trunkline.workers.gateway.message_service import MessageService
 from trunkline.workers.gateway.models import ModelService
+from trunkline.workers.gateway.overview_service import OverviewService
 from trunkline.workers.gateway.panic import PanicService
 from trunkline.workers.gateway.queue_head import QueueHeadCache
 from trunkline.workers.gateway.queue_limiter import QueueLimiter
+from trunkline.workers.gateway.trace_service import TraceService
 from trunkline.workers.gateway.transcript_index import TranscriptIndex
 from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline.workers.gateway.workspaces import Workspaces
@@ -54,6 +58,10 @@ class Services:
     blocks: BlockService
     models: ModelService
     memory: MemoryService
+    costs: CostService
+    traces: TraceService
+    dead_letters: DeadLetterService
+    overview: OverviewService
     room: BusDiskSpace
     audit: AuditLog
     panic: PanicService
@@ -110,6 +118,10 @@ class Services:
             blocks=blocks,
             models=ModelService(bus, conversations, access, default),
             memory=MemoryService(bus),
+            costs=CostService(bus, access),
+            traces=TraceService(bus, messages),
+            dead_letters=DeadLetterService(bus),
+            overview=OverviewService(bus, KillSwitch(context.home.path)),
             room=room,
             audit=audit,
             panic=PanicService(bus, KillSwitch(context.home.path), audit),

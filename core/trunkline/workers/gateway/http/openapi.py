@@ -4,7 +4,7 @@ the routes.
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from starlette.requests import Request
@@ -35,6 +35,7 @@ from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.route_table import described_routes
 from trunkline.workers.gateway.http.schema_base import Error
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
+from trunkline.workers.gateway.socket.envelopes import ClientMessage, ServerMessage
 
 EVENTS: dict[str, tuple[type, ...]] = {
     "text-delta": (events.TextDeltaData,),
@@ -103,7 +104,7 @@ def openapi_document() -> dict[str, Any]:
     types |= {abilities.VerboseTranscriptOut, abilities.TranscriptDelta, abilities.TranscriptDone}
     types |= {abilities.SpeechDelta, abilities.SpeechDone}
     types |= {openai.ChatCompletionChunkWithUsage, openai.ChatCompletionChunk, openai.MessageWithCalls}
-    types |= {*SOCKET_EVENTS, CreateResponseEvent}
+    types |= {*SOCKET_EVENTS, CreateResponseEvent, *get_args(ClientMessage), *get_args(ServerMessage)}
     _, components = msgspec.json.schema_components(
         sorted(types, key=lambda kind: kind.__name__), ref_template="#/components/schemas/{name}"
     )
@@ -118,7 +119,7 @@ def openapi_document() -> dict[str, Any]:
         "security": _security(TokenScope.OWNER),
         "paths": paths,
         "components": {
-            "schemas": components,
+            "schemas": {**components, **_unions()},
             "securitySchemes": SECURITY_SCHEMES,
         },
         "x-events": {name: [_ref(kind) for kind in kinds] for name, kinds in EVENTS.items()},
@@ -128,8 +129,21 @@ def openapi_document() -> dict[str, Any]:
             "/v1/responses": {
                 "client": [_ref(CreateResponseEvent)],
                 "server": [_ref(kind) for kind in SOCKET_EVENTS],
-            }
+            },
+            "/ws": {
+                "client": [{"$ref": "#/components/schemas/ClientMessage"}],
+                "server": [{"$ref": "#/components/schemas/ServerMessage"}],
+            },
         },
+    }
+
+
+def _unions() -> dict[str, Any]:
+    """Return the envelopes of a WebSocket in each direction as one schema, for clients with generated types."""
+    unions = {"ClientMessage": ClientMessage, "ServerMessage": ServerMessage}
+    return {
+        name: {"oneOf": [_ref(kind) for kind in get_args(union)], "discriminator": {"propertyName": "type"}}
+        for name, union in unions.items()
     }
 
 

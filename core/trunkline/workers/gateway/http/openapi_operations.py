@@ -9,10 +9,12 @@ from trunkline.contracts.memory.chunk import Chunk
 from trunkline.workers.gateway.http import auth_schemas as auth
 from trunkline.workers.gateway.http import block_schemas as blocks
 from trunkline.workers.gateway.http import conversation_schemas as conversations
+from trunkline.workers.gateway.http import cost_schemas as costs
 from trunkline.workers.gateway.http import memory_schemas as memory
 from trunkline.workers.gateway.http import openai_ability_schemas as abilities
 from trunkline.workers.gateway.http import openai_files as files
 from trunkline.workers.gateway.http import openai_schemas as openai
+from trunkline.workers.gateway.http import overview_schemas as overview
 from trunkline.workers.gateway.http import passkey_schemas as passkeys
 from trunkline.workers.gateway.http import platform_schemas as system
 from trunkline.workers.gateway.http import response_compaction as compaction
@@ -134,6 +136,14 @@ OPERATIONS: tuple[Operation, ...] = (
     ("get", "/api/memory/chunks/{id}", "A chunk.", None, 200, Chunk),
     ("delete", "/api/memory/chunks/{id}", "Forget a chunk.", None, 200, memory.MemoryCommit),
     ("get", "/api/memory/chunks/{id}/links", "The links of a chunk.", None, 200, memory.ChunkNeighbours),
+    ("get", "/api/costs", "What requests to models cost.", None, 200, costs.CostSums),
+    ("get", "/api/budgets/history", "Budgets that were used up or reset.", None, 200, costs.BudgetHistory),
+    ("get", "/api/turns/{id}/trace", "The timeline of a turn.", None, 200, overview.TurnTimeline),
+    ("get", "/api/dead-letters", "Messages that could not be handled.", None, 200, overview.DeadLetterList),
+    ("get", "/api/dead-letters/{id}", "One of them, with its text.", None, 200, overview.DeadLetterDetail),
+    ("delete", "/api/dead-letters/{id}", "Delete a dead letter.", None, 204, NO_CONTENT),
+    ("post", "/api/dead-letters/{id}/retry", "Send a dead letter again.", None, 204, NO_CONTENT),
+    ("get", "/api/overview", "Workers, queues, streams and failures.", None, 200, overview.PlatformState),
     ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.ChatCompletion),
     (
         "post", "/v1/responses", "OpenAI's Responses API.",

@@ -8,6 +8,7 @@ from trunkline.contracts.audit.messages import AuditDecision, AuditEvent
 from trunkline.contracts.blocks.paths import BLOCK_NAME
 from trunkline.contracts.memory.search import PassageKind
 from trunkline.contracts.tools.messages import Effect
+from trunkline.runtime.cost_report import Grouping
 
 TEXT: Mapping[str, Any] = {"type": "string"}
 BOOLEAN: Mapping[str, Any] = {"type": "boolean"}
@@ -151,6 +152,11 @@ PARAMETERS: Mapping[tuple[str, str], tuple[Parameter, ...]] = {
     ),
     ("get", "/api/memory/chunks/{id}/links"): (
         Parameter("query", "limit", "1 to 1000, 100 by default", _integer(1, 1_000)),
+    ),
+    ("get", "/api/costs"): (
+        Parameter("query", "by", "what each row is about, `day` by default", _choice(Grouping)),
+        Parameter("query", "since", "the earliest time, ISO 8601; 30 days ago by default", TIME),
+        Parameter("query", "block", "only requests of this block"),
     ),
     ("get", "/api/tokens"): (Parameter("query", "identity", "only those of this identity"),),
     ("get", "/api/audit"): (

@@ -9,6 +9,8 @@ from trunkline.workers.gateway.http import (
     blocks,
     compaction,
     conversations,
+    cost_routes,
+    dead_letter_routes,
     health,
     identities,
     memory_routes,
@@ -20,6 +22,7 @@ from trunkline.workers.gateway.http import (
     openai_responses,
     openai_speech,
     openai_transcripts,
+    overview_routes,
     pairing_page,
     panic,
     passkeys,
@@ -29,6 +32,7 @@ from trunkline.workers.gateway.http import (
     sessions,
     socket,
     tokens,
+    trace_routes,
     turns,
 )
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute
@@ -64,6 +68,10 @@ def described_routes(metrics_for: Literal["token", "open", "off"] = "token") -> 
         *audit.ROUTES,
         *memory_routes.ROUTES,
         *recall_routes.ROUTES,
+        *cost_routes.ROUTES,
+        *trace_routes.ROUTES,
+        *dead_letter_routes.ROUTES,
+        *overview_routes.ROUTES,
         *panic.ROUTES,
         *metrics.metrics_routes(metrics_for),
     ]
