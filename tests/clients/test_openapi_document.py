@@ -25,6 +25,7 @@ CHECKS = (
     "response_headers_conformance",
     "response_schema_conformance",
     "negative_data_rejection",
+    "positive_data_acceptance",
     "missing_required_header",
     "unsupported_method",
     "allow_header_conformance",
@@ -32,6 +33,27 @@ CHECKS = (
     "ensure_resource_availability",
     "ignored_auth",
 )
+
+SCHEMA_SAYS_LESS = (
+    # The value is the name of something that exists, or follows from another value.
+    "GET /api/audit", "GET /api/turns/{id}/events", "GET /v1/files", "GET /v1/responses/{id}/input_items",
+    "POST /api/tokens", "POST /api/turns/{id}/calls/{call}/decision", "POST /api/turns/{id}/fork",
+    "POST /v1/responses/compact", "PUT /api/blocks/{name}/shares/{identity}", "PUT /api/conversations/{id}/model",
+    # A name or a path has a form, or settings have keys, that the schema does not have.
+    "GET /api/memory/blame", "GET /api/memory/diff", "GET /api/memory/file", "GET /api/memory/files",
+    "GET /api/memory/history", "PATCH /api/blocks/{name}", "POST /api/blocks",
+    "POST /api/identities", "POST /api/memory/move", "POST /api/memory/preview", "POST /api/memory/revert",
+    "PUT /api/memory/file",
+    # A file or an input is not empty, and items refer to each other.
+    "POST /v1/audio/transcriptions", "POST /v1/audio/translations", "POST /v1/chat/completions", "POST /v1/embeddings",
+    "POST /v1/files", "POST /v1/responses", "POST /v1/responses/input_tokens",
+    # They need a browser.
+    "POST /api/passkeys", "POST /api/passkeys/options", "POST /api/passkeys/sign-in",
+    "POST /api/passkeys/sign-in/options",
+)  # fmt: skip
+"""The operations that refuse some requests that the document allows. All others accept what the document allows."""
+
+SECTION, OFF = "[[operations]]\n", "\nchecks.positive_data_acceptance.enabled = false\n\n"
 
 # The checks are in the file, because checks that are named on the command line also apply where an operation's own
 # section switches them off.
@@ -43,6 +65,7 @@ enabled = false
 include-path = "/readyz"
 checks.not_a_server_error.enabled = false
 
+{"".join(f"{SECTION}include-name = '{name}'{OFF}" for name in SCHEMA_SAYS_LESS)}
 [[operations]]  # it would stop everything, so that all following requests were refused
 include-name = "POST /api/panic"
 enabled = false
