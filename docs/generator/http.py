@@ -130,6 +130,10 @@ NOTES = {
         "The block's model writes a summary. The client sends the output back as input, in place of what was "
         "compacted. The item's content is base64, not encrypted."
     ),
+    ("post", "/v1/responses/input_tokens"): (
+        "An estimate of what the client would send, with the conversation that it would continue. The block adds its "
+        "instructions, tools and memory, which are not counted. No vendor is asked, and nothing is billed."
+    ),
     ("post", "/v1/files"): (
         "A form (`multipart/form-data`) with the fields `file`, `purpose` (`user_data`, `vision`, `assistants`, "
         "`batch`, `fine-tune` or `evals`) and optionally `expires_after[anchor]` (`created_at`) and "

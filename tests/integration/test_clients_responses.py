@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import anyio
 import openai
@@ -155,7 +155,7 @@ async def test_tool_choice_reaches_the_vendor_from_both_surfaces(harness: Harnes
             model="main",
             messages=[{"role": "user", "content": called}],
             tools=[nested],  # type: ignore[list-item]
-            tool_choice=chat,
+            tool_choice=cast("Any", chat),
         )
         assert harness.asked["tool_choice"] == by_responses
     for none in ("none", "auto"):
@@ -186,6 +186,39 @@ async def test_instructions_hold_for_one_response(harness: Harness) -> None:
     assert "pirate" not in json.dumps(harness.asked["messages"])
     stored = await harness.platform.gateway.conversation(first.headers["x-conversation-id"])
     assert [message.role for message in stored.messages] == ["user", "assistant", "user", "assistant"]
+
+
+async def test_input_tokens_are_estimated(harness: Harness) -> None:
+    """No vendor is asked. The client's input, instructions and tools count, and the conversation before, without what
+    came after the response. The estimate is within a factor of two of the words."""
+    text = "The sea was calm this morning. " * 40
+    count = harness.client.responses.input_tokens.count
+    first = await harness.ask(f"say:{text}")
+    await harness.ask("say:later " * 200, previous_response_id=first.id)
+    before = len(harness.provider.requests)
+    short = await count(model="main", input="hi")
+    assert (short.object, short.input_tokens < 20) == ("response.input_tokens", True)
+    long = (await count(model="main", input=text)).input_tokens
+    assert 240 / 2 < long < 2 * 240
+    assert (await count(model="main", input="hi", instructions=text)).input_tokens >= long
+    assert (await count(input="hi", tools=[WEATHER])).input_tokens > short.input_tokens
+    continued = (await count(input="hi", previous_response_id=first.id)).input_tokens
+    assert 2 * long <= continued < 2.5 * long, "question and answer of the first response"
+    assert len(harness.provider.requests) == before
+    told = await harness.platform.say(f"say:{text}")
+    assert (await count(input="hi", conversation=told.accepted.conversation)).input_tokens >= 2 * long
+    for given, param in (
+        ({"input": [{"type": "robot"}]}, "input[0].type"),
+        ({"model": "attic"}, "model"),
+        ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+        ({"previous_response_id": "resp_x"}, "previous_response_id"),
+        ({"previous_response_id": first.id, "conversation": "conv_x"}, "previous_response_id"),
+    ):
+        with pytest.raises(openai.APIStatusError) as refused:
+            await count(**given)  # type: ignore[arg-type]
+        assert refused.value.body["param"] == param, given  # type: ignore[index]
+    with pytest.raises(openai.NotFoundError):
+        await count(conversation="conv_x")
 
 
 async def test_a_chain_over_the_clients_socket(harness: Harness) -> None:

@@ -154,6 +154,7 @@ async def test_every_route_names_the_field(env: Environment) -> None:
         "/v1/chat/completions",
         "/v1/responses",
         "/v1/responses/compact",
+        "/v1/responses/input_tokens",
         "/v1/files",
         "/v1/embeddings",
         "/v1/audio/speech",

@@ -19,6 +19,7 @@ from trunkline.workers.gateway.http import passkey_schemas as passkeys
 from trunkline.workers.gateway.http import platform_schemas as system
 from trunkline.workers.gateway.http import response_compaction as compaction
 from trunkline.workers.gateway.http import response_schemas as responses
+from trunkline.workers.gateway.http import response_tokens as tokens
 from trunkline.workers.gateway.http import turn_schemas as turns
 
 EVENT_STREAM = "stream"
@@ -152,6 +153,10 @@ OPERATIONS: tuple[Operation, ...] = (
     (
         "post", "/v1/responses/compact", "Compact an input or a conversation.",
         responses.CompactRequest, 200, compaction.CompactedResponse,
+    ),
+    (
+        "post", "/v1/responses/input_tokens", "Estimate the tokens of an input.",
+        tokens.CountInputTokens, 200, tokens.InputTokens,
     ),
     ("get", "/v1/responses/{id}", "A response.", None, 200, responses.ResponseResource),
     ("delete", "/v1/responses/{id}", "Delete a response.", None, 200, responses.ResponseDeleted),

@@ -5,7 +5,7 @@ block's model wrote, in base64. It is not encrypted: it tells a client nothing t
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from trunkline._util.untrusted_text import wrap_context
 from trunkline.contracts.auth.scopes import TokenScope
-from trunkline.contracts.conversations.messages import LoadConversation, Message
+from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.models.client import BlockCompleter
 from trunkline.errors import CompletionError, ErrorCode
@@ -27,7 +27,11 @@ from trunkline.workers.gateway.http.request_reader import read_json
 from trunkline.workers.gateway.http.response_builder import usage_of
 from trunkline.workers.gateway.http.response_input import encode_summary, input_items, parse_items
 from trunkline.workers.gateway.http.response_schemas import CompactRequest, InputItemOut, ResponseUsage
-from trunkline.workers.gateway.http.response_turns import find_previous, input_contents
+from trunkline.workers.gateway.http.response_turns import (
+    find_previous,
+    input_contents,
+    messages_through,
+)
 from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline_bus import new_id
@@ -109,15 +113,7 @@ async def _messages(request: Request, asked: CompactRequest, block: str) -> list
         raise refusal(
             ErrorCode.CONFLICT, f"The conversation belongs to the block {previous.request.block!r}."
         )
-    load = LoadConversation(block=previous.request.block, conversation=previous.request.conversation)
-    stored = await services_of(request).conversations.load(load)
-    return [*_through(stored.messages, previous.request.turn), *items]
-
-
-def _through(messages: Sequence[Message], turn: str) -> Sequence[Message]:
-    """Return the messages up to the end of a turn: what followed belongs to other responses."""
-    ends = [number for number, message in enumerate(messages, start=1) if message.turn == turn]
-    return messages[: ends[-1]] if ends else messages
+    return [*await messages_through(request, previous), *items]
 
 
 def _without_files(message: Message) -> Message:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 
 from trunkline.contracts.auth.scopes import TokenScope
-from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.conversations.messages import LoadConversation, Message
 from trunkline.contracts.gateway.messages import DeletedResponse, MessageAccepted, SendMessage
 from trunkline.contracts.turns.feed_events import JournalTranslator
 from trunkline.contracts.turns.messages import ResponseRequest
@@ -209,6 +209,16 @@ async def find_previous(
         raise InvalidField(
             ("previous_response_id",), missing.reason, named="previous_response_not_found"
         ) from missing
+
+
+async def messages_through(connection: HTTPConnection, previous: TurnState) -> Sequence[Message]:
+    """Return the messages of a response's conversation up to the end of its turn: what followed belongs to other
+    responses."""
+    asked = previous.request
+    load = LoadConversation(block=asked.block, conversation=asked.conversation)
+    messages = (await services_of(connection).conversations.load(load)).messages
+    ends = [number for number, message in enumerate(messages, start=1) if message.turn == asked.turn]
+    return messages[: ends[-1]] if ends else messages
 
 
 async def find_response(connection: HTTPConnection, id: str) -> TurnState:
