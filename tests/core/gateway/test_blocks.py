@@ -152,6 +152,28 @@ async def test_restore_needs_a_free_name_and_an_archive(garden_env: Environment)
     assert unknown.value.code == ErrorCode.NOT_FOUND
 
 
+async def test_an_unused_default_block_makes_room_for_its_archive(own_env: Environment) -> None:
+    """A start creates the default block again after it was archived. The archive takes the place of that empty block,
+    and not of one that somebody used, changed or put files into.
+    """
+    conversation = await talk(own_env, "keep me", block="main")
+    await own_env.terminal.archive_block("main")
+    await own_env.terminal.create_block("main")  # as a start does
+    file = own_env.platform.home.workspace("main") / "mine.txt"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("mine")
+    with pytest.raises(RemoteFault, match="blocks delete main"):
+        await own_env.terminal.restore_block("main")
+    file.unlink()
+    await own_env.terminal.change_block("main", {"description": "changed"})
+    with pytest.raises(RemoteFault, match="blocks delete main"):
+        await own_env.terminal.restore_block("main")
+    await own_env.terminal.change_block("main", {"description": None})
+    await own_env.terminal.restore_block("main")
+    assert (await own_env.terminal.conversation(conversation)).messages[0].content == "keep me"
+    assert (await own_env.terminal.block_list(archived=True)).archived == ()
+
+
 async def test_delete(garden_env: Environment) -> None:
     """A block goes with its workspace, an archive without touching the block; memory's history keeps the text."""
     await garden_env.terminal.create_block("garden")

@@ -92,6 +92,11 @@ class BlockArchives:
                 raise
         await self._workspaces.remove(archive)
 
+    async def has_archive(self, name: str) -> bool:
+        """Report whether a name has an archive, and no restore of the name was interrupted."""
+        found = _newest_of(name, (one.archive for one in await self.list_archives()))
+        return found is not None and await self._orphaned_workspace(name) is None
+
     async def unfinished_archive(self, name: str) -> str | None:
         """Return the newest archive of a name whose workspace was not moved because archiving was
         interrupted, else None."""
@@ -127,7 +132,10 @@ class BlockArchives:
             return await self._workspaces.untrash(name)
         if left is None:
             await self._newest(name)
-            raise refusal(ErrorCode.CONFLICT, f"There is a block called {name!r} already.")
+            sentence = (
+                f"There is a block called {name!r} now. Delete it first: trunkline blocks delete {name}"
+            )
+            raise refusal(ErrorCode.CONFLICT, sentence)
         raise _taken(name, self._workspaces.path(name))
 
     async def _newest(self, name: str) -> str:

@@ -237,13 +237,42 @@ class BlockService:
             await self._archives.archive(name, actor)
 
     async def restore(self, name: str, sender: Sender) -> Block:
-        """Restore the newest archive of a name, byte for byte."""
+        """Restore the newest archive of a name, byte for byte. The default block, which every start creates, makes room
+        for its archive as long as it is unused.
+        """
         actor = sender.require_owner("restores blocks", TokenScope.OPERATE)
         await self.require(name, sender, TokenScope.OPERATE)
         _check_name(name)
-        async with self._changing:
-            await self._archives.restore(name, actor)
+        if await self._is_unused_default(name):
+            await self._replace_unused(name, actor)
+        else:
+            async with self._changing:
+                await self._archives.restore(name, actor)
         return await self._get(name)
+
+    async def _replace_unused(self, name: str, actor: str) -> None:
+        async with self._stopping.stopped(name, actor), self._changing:
+            if await self._is_unused_default(
+                name
+            ):  # still: a turn that was stopped may have stored its messages
+                await self._delete_live(name, actor)
+            await self._archives.restore(name, actor)
+
+    async def _is_unused_default(self, name: str) -> bool:
+        """Report whether a block is the default block as a start creates it, while a block of that name is archived."""
+        file = await self._folders.file(name) if name == self.default else None
+        if file is None or await self._workspaces.has(name) or not await self._archives.has_archive(name):
+            return False
+        folder, new = block_folder(name), BlockConfig()
+        own = block_files(name, new.monitor_name, new.monitor_emoji)
+        texts = {f"{folder}/{one}": text for one, text in own.items()}
+        if {one.path for one in await self._folders.entries(folder)} != {file.path, *texts}:
+            return False
+        try:
+            is_default = block_file.decode(file) == new
+        except SettingsFileError:
+            return False
+        return is_default and all(one.content == texts[one.path] for one in await self._folders.read(*texts))
 
     async def delete(self, request: DeleteBlock, sender: Sender) -> None:
         """Stop a block and delete it, or with ``archived`` delete its newest archive. The workspace is
