@@ -25,7 +25,7 @@ interface Payloads {
     detail?: Schemas["ApprovalDetail"] | null;
   };
   approval_settled: TurnPlace & { call: string; allow: boolean; by: string };
-  status: TurnPlace & { kind: string; name?: string; text?: string };
+  status: TurnPlace & { kind: string; name?: string; text?: string; data?: Record<string, unknown> };
   turn_ended: TurnPlace & {
     reason: string;
     usage: Schemas["UsageCount"];

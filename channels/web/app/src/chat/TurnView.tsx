@@ -5,9 +5,11 @@ import { useTexts } from "../i18n";
 import { ApiError } from "../api/client";
 import { sentence } from "../i18n/errors";
 import { Notice } from "../ui/Notice";
+import { hudOf } from "./hud";
+import { HudView } from "./HudView";
 import { ToolCard } from "./ToolCard";
 import { TurnActions } from "./TurnActions";
-import type { Part, Turn } from "./turn";
+import type { Part, StatusPart, Turn } from "./turn";
 
 const loadMarkdown = () => import("../markdown/Markdown");
 const Markdown = lazy(loadMarkdown);
@@ -50,12 +52,18 @@ function PartView({ turn, part, isLast }: { turn: Turn; part: Part; isLast: bool
   if (part.kind === "tool") return <ToolCard turn={turn.id} part={part} isOver={turn.phase === "ended"} />;
   if (part.kind === "steer") return <p className="steer">{part.text}</p>;
   if (part.kind === "thought") return <Thought text={part.text} />;
-  if (part.kind === "status") return <pre className="status-box">{part.text}</pre>;
+  if (part.kind === "status") return <StatusView part={part} />;
   return (
     <Suspense fallback={<p className="plain-text">{part.text}</p>}>
       <Markdown text={part.text} isGrowing={isLast && turn.phase !== "ended"} />
     </Suspense>
   );
+}
+
+/** The HUD as gauges; any other status as its text. */
+function StatusView({ part }: { part: StatusPart }) {
+  const hud = hudOf(part.name, part.data);
+  return hud === null ? <pre className="status-box">{part.text}</pre> : <HudView hud={hud} />;
 }
 
 function Thought({ text }: { text: string }) {

@@ -31,6 +31,7 @@ export interface StatusPart {
   kind: "status";
   name: string;
   text: string;
+  data: Record<string, unknown>;
 }
 
 export type Part = TextPart | SteerPart | ToolPart | StatusPart;
@@ -118,9 +119,9 @@ function withText(parts: Part[], kind: TextPart["kind"], step: number, text: str
 }
 
 function withStatus(parts: Part[], payload: PayloadOf<"status">): Part[] {
-  const { name = "", text = "" } = payload;
+  const { name = "", text = "", data = {} } = payload;
   if (payload.kind !== "agent" || !text) return parts;
-  return [...parts.filter((part) => part.kind !== "status" || part.name !== name), { kind: "status", name, text }];
+  return [...parts.filter((part) => part.kind !== "status" || part.name !== name), { kind: "status", name, text, data }];
 }
 
 function withCall(parts: Part[], data: PayloadOf<"tool_call">, now: number): Part[] {
