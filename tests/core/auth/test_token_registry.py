@@ -1,6 +1,7 @@
 """Access tokens at the HTTP port: which token identifies whom, and when a token stops counting."""
 
 import gc
+import logging
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -312,6 +313,29 @@ async def test_an_ended_token_ends_its_streams(gateway: Gateway) -> None:
             await expired.wait()
         assert not ended[1].is_set()
         tasks.cancel_scope.cancel()
+
+
+async def test_a_client_that_leaves_within_its_request_is_no_error(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever its credential: the log has one line about it."""
+    token, _ = await gateway.issue()
+    await gateway.becomes(200, token)
+    caplog.set_level(logging.INFO)
+    place = httpx.URL(gateway.running.url)
+    for credential in (token, gateway.running.token):
+        caplog.clear()
+        head = (
+            f"POST /conversations/messages HTTP/1.1\r\nHost: {place.netloc.decode()}\r\n"
+            f"Authorization: Bearer {credential}\r\nContent-Length: 1000\r\n\r\n{{"
+        )
+        async with await anyio.connect_tcp(place.host, place.port or 80) as stream:
+            await stream.send(head.encode())
+            await anyio.sleep(0.1)  # the handler waits for the rest then
+        with anyio.fail_after(10):
+            while "/conversations/messages" not in caplog.text:  # noqa: ASYNC110  a log has no event
+                await anyio.sleep(0.01)
+        assert [one.levelname for one in caplog.records if one.levelno >= logging.WARNING] == []
 
 
 async def test_without_the_key_access_tokens_are_refused(gateway: Gateway) -> None:

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from trunkline.contracts.gateway.access import OWNER, Identity
 from trunkline.errors import ErrorCode, Unavailable
 from trunkline.runtime.http.auth import CREDENTIALS, HttpAuth, is_own_origin
-from trunkline_bus import new_id, remote_parent, start_span
+from trunkline_bus import background_tasks, new_id, remote_parent, start_span
 
 log = logging.getLogger(__name__)
 
@@ -179,10 +179,9 @@ class AuthMiddleware:
             await self._app(scope, receive, exit_.send)
             return
         ended = self._auth.ended(identity)
-        async with anyio.create_task_group() as tasks:
+        async with background_tasks() as tasks:
             tasks.start_soon(_cancel_after, ended, tasks.cancel_scope)
             await self._app(scope, receive, exit_.send)
-            tasks.cancel_scope.cancel()
         if ended.is_set() and not exit_.is_complete:
             await self._end(scope, receive, exit_)
 
