@@ -32,7 +32,9 @@ async def test_sliders_and_mode_are_shown_as_gauges(browser: Browser, running: P
         await hud.locator("summary").click()
         humor = hud.get_by_label("Humor Amp")
         await expect(humor).to_have_attribute("value", "80")
-        await expect(hud.get_by_role("listitem").filter(has_text="Humor Amp")).to_contain_text("80% (default 45%)")
+        await expect(hud.get_by_role("listitem").filter(has_text="Humor Amp")).to_contain_text(
+            "80% (default 45%)"
+        )
         assert await hud.get_by_role("meter").count() == 6
         assert await page.locator(".status-box").count() == 0
         await check_page(page, axe)
