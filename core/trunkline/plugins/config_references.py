@@ -12,6 +12,19 @@ MEMORY = "memory"
 """The folder of memory in the home."""
 
 
+def named_models(config: Config, declared: ConfigSection) -> Iterator[tuple[str, str]]:
+    """Yield each model of a vendor that the section names (``adapter/model``), with its setting. A section that cannot
+    be read names none."""
+    key = declared.table, declared.name
+    try:
+        section = config.section(*key, declared.type)
+    except ConfigError:
+        return
+    for setting, model in declared.models(section) if declared.models else ():
+        if "/" in model:
+            yield ".".join((*key, *setting)), model
+
+
 def missing_references(
     config: Config, declared: ConfigSection, adapters: Collection[str]
 ) -> Iterator[ConfigProblem]:

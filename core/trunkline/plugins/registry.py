@@ -13,7 +13,7 @@ from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import ConfigError, PluginError
 from trunkline.plugins import discovery, file_plugins
 from trunkline.plugins.activity_log import ActivityKind, ActivityLog
-from trunkline.plugins.config_references import missing_references
+from trunkline.plugins.config_references import missing_references, named_models
 from trunkline.plugins.hook_rules import HOOK_RULES
 from trunkline.plugins.hook_runner import HookRunner
 from trunkline.plugins.ownership import OwnedItem
@@ -141,6 +141,11 @@ class Plugins:
         return tuple(
             problem for section in sections for problem in missing_references(config, section, adapters)
         )
+
+    def named_models(self) -> tuple[tuple[str, str], ...]:
+        """Return the models of vendors that plugins' sections name, each with its setting."""
+        sections = (owned.item for owned in self.config_sections())
+        return tuple(named for section in sections for named in named_models(self._relay.config, section))
 
     def misspelled_sections(self) -> tuple[ConfigProblem, ...]:
         """Return a problem for each section that belongs to no plugin and has almost the name of one that does."""

@@ -12,6 +12,7 @@ import pytest
 
 from tests.ports import free_port
 from tests.support.processes import process_platform
+from trunkline.testing.scripted_provider import ScriptedProvider
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -53,6 +54,22 @@ def test_only_adapters_that_may_answer_are_asked(trunkline: Run) -> None:
     )
     assert "ollama failed (unavailable)" in found["adapter.reachable"]["summary"]
     assert "ollama serve" in found["adapters.ollama"]["hint"]
+
+
+def test_a_fallback_that_its_vendor_does_not_list_is_found(trunkline: Run, home: Path) -> None:
+    """The vendor is asked for its list only with --online. A vendor that does not answer is judged by another check."""
+    home.mkdir()
+    fallbacks = '"*" = ["openai/scripted", "openai/scriptd"]\n"openai" = ["ollama/qwen3"]'
+    (home / "trunkline.toml").write_text(f"[plugins.failover.fallbacks]\n{fallbacks}\n")
+    with ScriptedProvider() as provider:
+        env = {"TRUNKLINE_ADAPTERS__OPENAI__BASE_URL": provider.url, "OLLAMA_HOST": "127.0.0.1:9"}
+        assert examined(trunkline, env=env)[1]["plugins.models"]["status"] == "skipped"
+        assert not provider.requests
+        found = examined(trunkline, "--online", env=env)[1]["plugins.models"]
+    assert found["status"] == "warning" and "trunkline models" in found["hint"]
+    assert found["summary"] == (
+        "plugins.failover.fallbacks.* names 'openai/scriptd', which its vendor does not list"
+    )
 
 
 def test_during_panic_doctor_reports_only_panic(trunkline: Run) -> None:

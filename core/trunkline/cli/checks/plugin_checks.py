@@ -1,11 +1,13 @@
 """Checks of plugins, of the model adapter and of sandboxes."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 
 from trunkline.cli.checks.check import CheckContext, failure, ok, warning
 from trunkline.contracts.models.adapter import ModelAdapter
+from trunkline.contracts.models.listing import is_listed
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import ConfigError, ModelError, PluginError
 from trunkline.home.kill_switch import KillSwitch
@@ -85,6 +87,33 @@ async def plugins_names(context: CheckContext) -> HealthResult | None:
         hint = "Correct the names, or remove the settings: they have no effect."
         return warning("; ".join(map(str, missing)), hint)
     return ok("Every model and block in the sections of plugins exists")
+
+
+async def plugins_models(context: CheckContext) -> HealthResult | None:
+    """plugins.models: each model that a plugin's section names, such as a fallback, is listed by its vendor. Runs only
+    with --online, because it uses the network."""
+    if not context.online or context.plugins is None:
+        return None
+    named = context.plugins.named_models()
+    wanted = {model.partition("/")[0] for _, model in named}
+    installed = [owned.item for owned in context.plugins.models()]
+    listed = [name for one in installed if one.name in wanted for name in await _listed_names(one)]
+    vendors = {name.partition("/")[0] for name in listed}
+    unknown = [
+        f"{setting} names {model!r}, which its vendor does not list"
+        for setting, model in named
+        if model.partition("/")[0] in vendors and not is_listed(model, listed)
+    ]
+    if unknown:
+        return warning("; ".join(unknown), 'Correct the names: "trunkline models" lists them.')
+    return ok("Every model in the sections of plugins is listed by its vendor, as far as vendors answer")
+
+
+async def _listed_names(adapter: ModelAdapter) -> list[str]:
+    """Return the names of an adapter's models; none if the vendor lists none, or does not answer."""
+    with anyio.move_on_after(ONLINE_SECONDS), suppress(ModelError):
+        return [f"{adapter.name}/{info.id}" for info in await adapter.models()]
+    return []
 
 
 async def adapter_reachable(context: CheckContext) -> HealthResult | None:

@@ -54,6 +54,7 @@ CHECKS: dict[str, Check] = {
     "gateway.token": data_checks.gateway_token,
     "plugins.loaded": plugin_checks.plugins_loaded,
     "plugins.names": plugin_checks.plugins_names,
+    "plugins.models": plugin_checks.plugins_models,
     "tools.manifests": plugin_checks.tools_manifests,
     "adapter.configured": plugin_checks.adapter_configured,
     "adapter.reachable": plugin_checks.adapter_reachable,
@@ -67,8 +68,11 @@ CHECKS: dict[str, Check] = {
 }
 """The checks after ``python.version`` and ``config.valid``, by their stable ids."""
 
+ONLINE_CHECKS = frozenset({"plugins.models", "adapter.reachable"})
+"""The checks that reach hosts besides the bus."""
+
 CHECK_TIMEOUT = 5.0
-"""Seconds that one check may take. The online check has its own deadline."""
+"""Seconds that one check may take. The online checks have their own deadline."""
 
 NEEDS_ONLINE = "uses the network; add --online"
 
@@ -138,9 +142,9 @@ def _where(context: CheckContext) -> BusSettings | None:
 
 
 async def _run_check(name: str, check: Check, context: CheckContext) -> CheckReport:
-    if name == "adapter.reachable" and not context.online:
+    if name in ONLINE_CHECKS and not context.online:
         return CheckReport(id=name, status="skipped", summary=NEEDS_ONLINE)
-    seconds = CHECK_TIMEOUT if name != "adapter.reachable" else 4 * plugin_checks.ONLINE_SECONDS
+    seconds = CHECK_TIMEOUT if name not in ONLINE_CHECKS else 4 * plugin_checks.ONLINE_SECONDS
     return await _guarded(name, lambda: check(context), seconds)
 
 
