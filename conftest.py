@@ -6,7 +6,7 @@ thought of. What that finds becomes an ``@example``; it is not to stop whoever l
 """
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 
 import httpcore2
@@ -42,7 +42,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
-def pytest_collection_finish() -> None:
-    """Take what was collected out of the garbage collector's sight. It stays until the end, and is large."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while tests are collected, and take what was collected out of the collector's sight: hundreds
+    of thousands of objects that stay until the end. To look through them takes a fifth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
