@@ -3,7 +3,7 @@ import reactHooks from "eslint-plugin-react-hooks";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist", "node_modules", "src/api/schema.ts", "eslint.config.js"] },
+  { ignores: ["dist", "node_modules", "src/api/schema.ts", "eslint.config.js", "service-worker.js"] },
   ...tseslint.configs.strictTypeChecked,
   jsxA11y.flatConfigs.strict,
   {

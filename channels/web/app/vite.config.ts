@@ -1,9 +1,24 @@
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { defineConfig, type Plugin } from "vite";
+
+/** Writes the service worker with the names of all files that are built. */
+function serviceWorker(): Plugin {
+  return {
+    name: "service-worker",
+    generateBundle(_, bundle) {
+      const files = JSON.stringify(Object.keys(bundle).filter((name) => name.startsWith("assets/")).map((name) => `/${name}`).sort());
+      const version = createHash("sha256").update(files).digest("hex").slice(0, 16);
+      const source = readFileSync("service-worker.js", "utf8").replace("__FILES__", files).replace("__VERSION__", version);
+      this.emitFile({ type: "asset", fileName: "sw.js", source });
+    },
+  };
+}
 
 // Nothing may be inlined: the gateway's Content-Security-Policy lets no inline script or style run.
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), serviceWorker()],
   build: {
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

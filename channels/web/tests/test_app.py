@@ -64,3 +64,21 @@ async def test_a_browser_is_paired_and_signed_out(browser: Browser, running: Pla
         await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
         assert "secret" not in await page.evaluate("JSON.stringify({ ...localStorage })")
         assert found.problems == []
+
+
+async def test_the_app_opens_without_a_network(browser: Browser, running: Platform) -> None:
+    """Once it was opened, the app opens without a network and says that Trunkline is not reached. The browser keeps the
+    app's files only, and nothing that was asked or answered."""
+    async with visit(browser, running.url, running.token) as found:
+        page = await found.open()
+        await page.evaluate("navigator.serviceWorker.ready")
+        await page.reload()
+        await expect(page.get_by_label("Message", exact=True)).to_be_visible()
+        kept = await page.evaluate(
+            """async () => (await Promise.all((await caches.keys()).map(async (name) =>
+            (await (await caches.open(name)).keys()).map((one) => new URL(one.url).pathname)))).flat()"""
+        )
+        assert kept and all(path == "/" or path.startswith("/assets/") for path in kept)
+        await page.context.set_offline(True)
+        await page.reload()
+        await expect(page.get_by_text("Trunkline is not reached")).to_be_visible()

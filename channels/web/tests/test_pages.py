@@ -10,8 +10,10 @@ from playwright.async_api import Browser, Page, expect
 
 from trunkline.contracts.auth.client import AuthClient
 from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.workers.subjects import DEAD_LETTER_TOPIC
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import Platform
+from trunkline_bus import DeadLetter
 
 from .conftest import Visit, visit
 from .test_chat import send, send_raw
@@ -136,6 +138,41 @@ async def test_a_grant_is_listed_and_revoked(signed_in: Visit) -> None:
     grant = page.get_by_role("listitem").filter(has_text=re.compile("write_file"))
     await grant.get_by_role("button", name="Revoke").click()
     await expect(page.get_by_text("Nothing is allowed beyond one call.")).to_be_visible()
+
+
+async def test_mission_control_shows_what_the_platform_did(
+    browser: Browser, running: Platform, axe: str
+) -> None:
+    """On a phone: the trace of a turn as a waterfall, what it cost, the workers and queues, the audit log, and a
+    message that no worker could read, which is deleted."""
+    letter = DeadLetter(
+        subject="trunkline.turn.part.3.conv_1", reason="invalid", detail="no JSON", data="eA==", size=1
+    )
+    await running.bus.append(DEAD_LETTER_TOPIC, letter)
+    async with visit(browser, running.url, running.token, **PHONE) as found:
+        page = await found.open()
+        await send_raw(page, "call:list_skills {} ;; say:traced")
+        await page.get_by_role("link", name="Trace").click()
+        again = page.get_by_role("button", name="Read again")
+        row = page.locator(".trace li", has_text="list_skills")
+        while not await row.count():  # spans are stored when they end
+            await again.click()
+            await page.wait_for_timeout(200)
+        await expect(row.locator(".trace-bar")).to_be_attached()
+        await check_page(page, axe)
+        for name, text in (("Spend", "Total"), ("Platform", "monitor"), ("Audit", "list_skills")):
+            await page.get_by_role("link", name=name).click()
+            await expect(page.get_by_text(text).first).to_be_visible()
+            await check_page(page, axe)
+        await page.get_by_role("link", name="Dead letters").click()
+        item = page.get_by_role("listitem").filter(has_text="no JSON")
+        await item.get_by_role("button", name="Send again").click()
+        await expect(item.get_by_role("alert")).to_be_visible()
+        await check_page(page, axe)
+        await item.get_by_role("button", name="Delete").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await expect(page.get_by_text("every message was handled")).to_be_visible()
+        assert found.problems == []
 
 
 async def test_stop_shows_what_it_ended(signed_in: Visit, running: Platform) -> None:

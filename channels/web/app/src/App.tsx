@@ -43,7 +43,7 @@ export function App() {
             {page === "blocks" && <BlocksPage />}
             {page === "account" && <AccountPage />}
             {page === "memory" && <MemoryPage name={name} />}
-            {page === "activity" && <ActivityPage name={name} />}
+            {page === "activity" && <ActivityPage name={name} part={part} />}
           </Suspense>
         </FailureBoundary>
       </main>

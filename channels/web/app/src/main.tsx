@@ -17,3 +17,8 @@ createRoot(root).render(
     </LanguageProvider>
   </StrictMode>,
 );
+
+// A page without TLS that is not this machine's has none. Without it the app works, but needs the gateway to open.
+if (import.meta.env.PROD && "serviceWorker" in navigator) {
+  window.addEventListener("load", () => void navigator.serviceWorker.register("/sw.js").catch(() => undefined));
+}

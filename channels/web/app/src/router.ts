@@ -22,8 +22,8 @@ export function addressOf(page: Page, name = "", part = ""): string {
 }
 
 /** Go to a page. With `replace` the page before it is left out of the history. */
-export function goTo(page: Page, name = "", { replace = false } = {}): void {
-  const address = addressOf(page, name);
+export function goTo(page: Page, name = "", { replace = false, part = "" } = {}): void {
+  const address = addressOf(page, name, part);
   if (replace) window.history.replaceState(null, "", address);
   else window.history.pushState(null, "", address);
   window.dispatchEvent(new HashChangeEvent("hashchange"));

@@ -1,105 +1,43 @@
-/** What happens now: the turns that run, the workers, budgets that are used up, and the stop of everything. */
-import { useState } from "react";
-
-import { api, dataOf } from "../api/client";
-import { useTexts, type TextKey } from "../i18n";
-import { sentence } from "../i18n/errors";
+/** Mission control: what happens now, what it costs, how the platform is, what was decided, and what failed. */
+import { useTexts } from "../i18n";
 import { addressOf } from "../router";
-import { useMay } from "../session/Permitted";
-import { Button } from "../ui/Button";
-import { Notice } from "../ui/Notice";
-import { StopEverything } from "./StopEverything";
-import type { ActiveTurn, Activity, SpentBudget, WorkerState } from "./activity";
-import { useActivity } from "./useActivity";
+import { Permitted, useMay } from "../session/Permitted";
+import "../styles/activity.css";
 import "../styles/pages.css";
+import { AuditLog } from "./AuditLog";
+import { DeadLetters } from "./DeadLetters";
+import { Now } from "./Now";
+import { Platform } from "./Platform";
+import { Spend } from "./Spend";
+import { Trace } from "./Trace";
 
-export default function ActivityPage({ name }: { name: string }) {
+const VIEWS = ["now", "spend", "platform", "audit", "letters"] as const;
+type View = (typeof VIEWS)[number];
+
+export default function ActivityPage({ name, part }: { name: string; part: string }) {
   const t = useTexts();
-  const { activity, isConnected } = useActivity();
+  const view = VIEWS.find((one) => one === name) ?? "now";
   return (
     <div className="page">
       <h1>{t("nav.activity")}</h1>
-      {!isConnected && <Notice kind="error">{t("error.unreachable")}</Notice>}
-      <StopEverything isAsked={name === "stop"} isStopped={activity.panic} turns={activity.turns.length} />
-      {activity.budgets.map((budget) => (
-        <Budget key={`${budget.measure}/${budget.window}/${budget.block ?? ""}`} budget={budget} />
-      ))}
-      <Turns activity={activity} />
-      <Workers workers={activity.workers} />
+      <nav className="tabs" aria-label={t("nav.activity")}>
+        {VIEWS.map((one) => (
+          <a key={one} className="button" href={addressOf("activity", one)} aria-current={one === view && name !== "trace" ? "page" : undefined}>
+            {t(`activity.${one}`)}
+          </a>
+        ))}
+      </nav>
+      {name === "trace" ? <Trace key={part} turn={part} /> : <ViewOf view={view} isStopAsked={name === "stop"} />}
     </div>
   );
 }
 
-function Turns({ activity }: { activity: Activity }) {
-  const t = useTexts();
-  const mayChat = useMay("chat");
-  const [failure, setFailure] = useState<unknown>(null);
-  const stop = (turn: string) => {
-    setFailure(null);
-    dataOf(api.POST("/api/turns/{id}/cancel", { params: { path: { id: turn } }, body: {} })).catch(setFailure);
-  };
-  return (
-    <section aria-label={t("activity.now")}>
-      <h2>{t("activity.now")}</h2>
-      {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
-      {activity.turns.length === 0 && <p className="dim">{t("activity.quiet")}</p>}
-      <ul className="cards">
-        {activity.turns.map((turn) => (
-          <li key={turn.turn} className="card card-row">
-            <TurnLine turn={turn} state={t(STATES[turn.status] ?? "activity.running")} />
-            {mayChat && <Button onClick={() => stop(turn.turn)}>{t("chat.stop")}</Button>}
-          </li>
-        ))}
-        {activity.ended.map((turn) => (
-          <li key={turn.turn} className="card card-row">
-            <TurnLine turn={turn} state={t(["cancelled", "stopped"].includes(turn.reason) ? "activity.cancelled" : "activity.finished")} />
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-const STATES: Record<string, TextKey> = { queued: "activity.queued", running: "activity.running", parked: "activity.parked" };
-
-function TurnLine({ turn, state }: { turn: ActiveTurn; state: string }) {
-  const t = useTexts();
-  return (
-    <span>
-      <a href={addressOf("chat", turn.conversation)}>{t("approvals.of", { block: turn.block })}</a>{" "}
-      <span className="badge">{state}</span>
-    </span>
-  );
-}
-
-function Workers({ workers }: { workers: WorkerState[] }) {
-  const t = useTexts();
-  return (
-    <section aria-label={t("activity.workers")}>
-      <h2>{t("activity.workers")}</h2>
-      <ul className="cards">
-        {workers.map((worker) => (
-          <li key={worker.worker} className="card card-row">
-            <span>
-              {worker.worker_kind} {worker.host && <span className="dim">{worker.host}</span>}{" "}
-              <span className={`badge ${worker.trouble ? "badge-ERROR" : ""}`}>
-                {worker.trouble || t(worker.draining ? "activity.draining" : "activity.alive")}
-              </span>
-            </span>
-            {(worker.restarts ?? 0) > 0 && <span className="dim">{t("activity.restarts", { count: worker.restarts ?? 0 })}</span>}
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-const MILLION = 1e6;
-
-function Budget({ budget }: { budget: SpentBudget }) {
-  const t = useTexts();
-  const isSpend = budget.measure === "spend";
-  const words = (value: number) => (isSpend ? `${(value / MILLION).toFixed(2)} US$` : String(value));
-  const values = { block: budget.block ?? "", window: budget.window, used: words(budget.used), limit: words(budget.limit) };
-  return <Notice kind="error">{t(budget.block ? "activity.budget.block" : "activity.budget", values)}</Notice>;
+function ViewOf({ view, isStopAsked }: { view: View; isStopAsked: boolean }) {
+  const isOwner = useMay("owner", { everywhere: true });
+  const operatesEverywhere = useMay("operate", { everywhere: true });
+  if (view === "now") return <Now isStopAsked={isStopAsked} />;
+  if (view === "spend") return <Spend />;
+  if (view === "platform") return operatesEverywhere ? <Platform /> : <Permitted scope="operate" everywhere>{null}</Permitted>;
+  if (view === "audit") return isOwner ? <AuditLog /> : <Permitted scope="owner" everywhere>{null}</Permitted>;
+  return operatesEverywhere ? <DeadLetters /> : <Permitted scope="operate" everywhere>{null}</Permitted>;
 }

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { api, dataOf } from "../api/client";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
-import { goTo } from "../router";
+import { addressOf, goTo } from "../router";
 import { useMay } from "../session/Permitted";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
@@ -49,6 +49,9 @@ export function TurnActions({ conversation, turn }: { conversation: string; turn
         <Button kind="icon" onClick={() => setEdited(question)}>
           {t("chat.edit")}
         </Button>
+      )}
+      {turn.id.startsWith("turn_") && (
+        <a className="dim" href={addressOf("activity", "trace", turn.id)}>{t("activity.trace")}</a>
       )}
       {turn.usage && (
         <span className="dim">{t("chat.tokens", { in: turn.usage.prompt_tokens, out: turn.usage.completion_tokens })}</span>

@@ -82,6 +82,7 @@ const COMMANDS: Command[] = [
   { name: "approve", usage: "/approve ID [SCOPE]", help: "command.approve", act: approve },
   { name: "deny", usage: "/deny ID", help: "command.deny", act: (session, rest) => decide(session, rest, { allow: false }) },
   { name: "answer", usage: "/answer ID TEXT", help: "command.answer", act: answer },
+  { name: "trace", usage: "/trace [TURN]", help: "command.trace", act: trace },
   { name: "context", usage: "/context", help: "command.context", act: context },
   { name: "save", usage: "/save", help: "command.save", act: save },
 ];
@@ -90,8 +91,8 @@ function helpText(t: Translate): string {
   return [...COMMANDS.map(({ usage, help }) => `${usage} – ${t(help)}`), t("command.agent")].join("\n");
 }
 
-function go(page: "chat" | "blocks" | "approvals", name = ""): string {
-  goTo(page, name);
+function go(page: "activity" | "approvals" | "blocks" | "chat", name = "", part = ""): string {
+  goTo(page, name, { part });
   return "";
 }
 
@@ -193,6 +194,12 @@ async function decide(session: CommandSession, id: string, decision: Omit<Schema
   const path = { id: found.turn, call: found.call };
   await dataOf(api.POST("/api/turns/{id}/calls/{call}/decision", { params: { path }, body: { hash: found.hash, ...decision } }));
   return "";
+}
+
+function trace(session: CommandSession, rest: string): string {
+  const turn = rest || session.conversation.turns.findLast((one) => one.id !== "")?.id;
+  if (turn === undefined) throw new CommandError(session.t("command.noConversation"));
+  return go("activity", "trace", turn);
 }
 
 async function context(session: CommandSession): Promise<string> {
