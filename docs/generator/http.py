@@ -7,6 +7,7 @@ import msgspec
 from generator.markdown import code, fields_table, prose, table
 from trunkline.workers.gateway.http.openapi import ON_REQUEST, operation_scopes
 from trunkline.workers.gateway.http.openapi_operations import (
+    ARCHIVE,
     AUDIO,
     EVENT_STREAM,
     FILE_CONTENT,
@@ -66,6 +67,14 @@ NOTES = {
     ("put", "/api/memory/file"): (
         "Memory belongs to the owner: no policy and no share opens `/api/memory` to anybody else, nor does a token for "
         "some blocks. Send the hash that was read as `expected`, and the answer is 409 if the file has changed since."
+    ),
+    ("get", "/api/memory/export"): (
+        "What `trunkline memory export` writes. The archive is not encrypted; the command can encrypt it."
+    ),
+    ("post", "/api/memory/import"): (
+        "The archive is an export of Trunkline, or one of another system that an importer reads, such as the export of "
+        "ChatGPT. What is here stays in history, and importing the same data again changes nothing. A browser sends a "
+        "file as the body as it is, not as a form."
     ),
     ("get", "/api/memory/blame"): "`turn` leads to the turn that wrote the line, if a turn did.",
     ("get", "/api/memory/file"): "A path that memory does not allow is 400, with the rule as the reason.",
@@ -144,6 +153,9 @@ NOTES = {
 }
 
 
+BODIES = {FORM: "Body: a form. ", ARCHIVE: "Body: the bytes of an archive. "}
+
+
 def page() -> str:
     """The whole page."""
     parts = [INTRODUCTION.strip(), _routes(), *map(_operation, OPERATIONS), _engine(), "## Schemas"]
@@ -172,7 +184,7 @@ def _operation(operation: tuple) -> str:  # type: ignore[type-arg]
     if parameters := PARAMETERS.get((method, path)):
         rows = [(code(one.name), one.place, one.meaning) for one in parameters]
         lines.append(table(("parameter", "in", "means"), rows))
-    said = "Body: a form. " if body == FORM else f"Body: {_link(body)}. " if body is not None else ""
+    said = "" if body is None else BODIES.get(body) or f"Body: {_link(body)}. "
     others = "".join(f"; on request {_result(other)}" for other in ON_REQUEST.get((method, path), ()))
     lines.append(f"{said}Answer: {status}, {_result(result)}{others}.")
     return "\n\n".join(lines)
@@ -185,6 +197,8 @@ def _result(result: object) -> str:
         return "plain text"
     if result == FILE_CONTENT:
         return "the bytes of the file"
+    if result == ARCHIVE:
+        return "a tar archive"
     if result == AUDIO:
         return "audio, in the format that was asked for"
     return "[server-sent events](events.md)" if result == EVENT_STREAM else _link(result)

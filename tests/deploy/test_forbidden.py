@@ -246,7 +246,7 @@ PUBLISH: dict[str, set[str]] = {
     "gateway": {
         *memory("read-many", "write-many", "list", "move", "delete", "conversation-append", "conversation-load"),
         *memory("history", "attachments-store"), *FILES, *BRINGS, *MODELS, "trunkline.cmd.model.complete",
-        *memory("read", "search", "diff", "blame", "revert"),
+        *memory("read", "search", "diff", "blame", "revert", "export", "import"), *EXPORTS,
         *memory("chunk-get", "chunk-list", "chunk-linked", "chunk-forget"),
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *reads("AUDIT"), *DEADLINES,
@@ -256,6 +256,7 @@ PUBLISH: dict[str, set[str]] = {
         ),
         "$KV.tokens.key", "$KV.pairings.key", "$KV.passkeys.key", "$KV.passkey-challenges.key", "$KV.tickets.key",
         *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor", "tools"), *SIZES,
+        *inboxes("memory"),  # it may cancel an import
         *HEARS, TOKENS_CHANGED,
         "trunkline.ctl.panic",  # it stops everything, and cannot release the stop
     },

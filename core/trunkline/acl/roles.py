@@ -113,7 +113,7 @@ GATEWAY = Role(
         s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET,
     ),
     puts_objects=(s.FILE_STORE, s.IMPORT_STORE, s.AUDIO_STORE),
-    takes_objects=(s.FILE_STORE,),
+    takes_objects=(s.FILE_STORE, s.EXPORT_STORE),
     reads_all_info=True,  # /metrics and /api/overview report the sizes of the streams
 )  # fmt: skip
 

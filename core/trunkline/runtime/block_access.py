@@ -56,6 +56,12 @@ class BlockRights:
             return False
         return may_use_block(who.id, who.type, action.value, block, self.policies, utc_now())
 
+    def highest(self, block: str) -> TokenScope | None:
+        """Return the largest action that the identity may do in a block, which includes those before it; None for a
+        block that it may not read.
+        """
+        return next((action for action in reversed(TokenScope) if self.may(action, block)), None)
+
     def require(self, action: TokenScope, block: str) -> None:
         """Return if the identity may do this in a block.
 

@@ -186,6 +186,31 @@ async def test_a_path_out_of_memory_is_refused_everywhere(env: Environment, path
     assert (await get(env, "history", limit=1))["revisions"] == before
 
 
+async def test_an_export_can_be_imported_again(env: Environment) -> None:
+    """The archive has everything with its history. Importing it again changes nothing; a trial run never does."""
+    await body_of(await put(env, "notes/shed.md", SECRET))
+    export = await env.http.get("/api/memory/export")
+    assert (export.status_code, export.headers["content-type"]) == (200, "application/x-tar")
+    assert int(export.headers["content-length"]) == len(export.content)
+    await body_of(await env.http.delete("/api/memory/file", params={"path": "notes/shed.md"}))
+    before = (await get(env, "history", limit=1))["revisions"]
+
+    async def bring(archive: bytes, status: int = 200, **params: str) -> Any:
+        return await body_of(
+            await env.http.post("/api/memory/import", content=archive, params=params), status
+        )
+
+    assert (await bring(export.content, dry_run="true"))["dry_run"]
+    assert (await get(env, "history", limit=1))["revisions"] == before
+    done = await bring(export.content)
+    assert done["system"] == "trunkline" and done["version"]
+    for wrong in (b"", b"no archive", export.content[: len(export.content) // 2]):
+        refused = await bring(wrong, 400)
+        assert str(env.platform.home.path) not in str(refused)
+    assert (await bring(export.content, 400, kind="nothing"))["metadata"]["reason"]
+    assert not [one for one in env.platform.home.cache.iterdir() if one.name.startswith(".transfer-")]
+
+
 def operations() -> Iterator[tuple[str, str]]:
     """Every operation on memory, on objects that exist."""
     for method, path, *_ in OPERATIONS:

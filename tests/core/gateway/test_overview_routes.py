@@ -31,15 +31,16 @@ LIMITED = Identity(id="limited", type="owner", blocks=("garden",))
 """A token of the owner for one block."""
 
 MALLORY = Identity(id="mallory", scope=TokenScope.OWNER)
+READER = Identity(id="reader", scope=TokenScope.READ)
 SECRET = "the text of a prompt"
 
 
 @pytest.fixture(scope="module")
 async def shared(anyio_backend: str) -> AsyncIterator[Environment]:
-    """``garden`` is shared with the guest and Mallory, ``main`` with nobody."""
-    async with started_environment(Visitors(GUEST, LIMITED, MALLORY)) as env:
+    """``garden`` is shared with three people, ``main`` with nobody."""
+    async with started_environment(Visitors(GUEST, LIMITED, MALLORY, READER)) as env:
         await env.terminal.create_block("garden")
-        for who in (GUEST, MALLORY):
+        for who in (GUEST, MALLORY, READER):
             await share(env.bus, "operate", subject=who.id, block="garden")
         yield env
 
@@ -54,6 +55,15 @@ async def get(env: Environment, path: str, who: str = "", status: int = 200, **p
     async with httpx.AsyncClient(base_url=env.url, timeout=60) as http:
         headers = {HEADER: who} if who else {"authorization": f"Bearer {env.token}"}
         return await body_of(await http.get(path, params=params, headers=headers), status)
+
+
+async def test_a_block_says_what_the_caller_may_do_in_it(env: Environment) -> None:
+    """A client can hide what would be refused. The scope of a token limits it, and so do the policies."""
+    expected = {"": "owner", "guest": "chat", "limited": "owner", "mallory": "operate", "reader": "read"}
+    for who, access in expected.items():
+        listed = {one["name"]: one["access"] for one in (await get(env, "/api/blocks", who))["blocks"]}
+        assert listed["garden"] == access and (await get(env, "/api/blocks/garden", who))["access"] == access
+        assert set(listed) == ({"garden"} if who else {"garden", "main"})
 
 
 async def spend(env: Environment, block: str, cost: int, *, days: int = 0, model: str = "m") -> None:

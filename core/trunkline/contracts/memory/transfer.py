@@ -90,9 +90,14 @@ class MemoryImport(Payload, frozen=True, kw_only=True, tag="memory.import-done.v
 
 
 MEMORY_EXPORT = query(
-    "export", ExportMemory, MemoryExport, "Everything, in one archive.", ("tools", "operator"), concurrency=2
+    "export",
+    ExportMemory,
+    MemoryExport,
+    "Everything, in one archive.",
+    ("gateway", "tools", "operator"),
+    concurrency=2,
 )
 MEMORY_IMPORT: MemoryOperation[ImportMemory, ImportProgress | MemoryImport] = stream(
     "import", ImportMemory, ImportProgress | MemoryImport,  # type: ignore[arg-type]
-    "Import an archive: the progress, then the report.", ("tools", "operator"),
+    "Import an archive: the progress, then the report.", ("gateway", "tools", "operator"),
 )  # fmt: skip

@@ -5,7 +5,6 @@ memory worker's refusals the form of the gateway's.
 """
 
 from collections.abc import Awaitable
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -14,7 +13,6 @@ from msgspec.structs import replace
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.approvals.preview import diff_preview
 from trunkline.contracts.memory.client import SELF
-from trunkline.contracts.memory.export_transfer import export_memory
 from trunkline.contracts.memory.files import (
     MEMORY_READ,
     MEMORY_WRITE_MANY,
@@ -24,7 +22,6 @@ from trunkline.contracts.memory.files import (
 )
 from trunkline.contracts.memory.operation import CALL_SECONDS, MemoryOperation
 from trunkline.contracts.memory.path_rules import normalize_path
-from trunkline.contracts.memory.transfer import MemoryExport
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField, error_code, refusal
 from trunkline.workers.gateway.sender import Sender
@@ -88,11 +85,6 @@ class MemoryService:
             if error.code != ErrorCode.NOT_FOUND:
                 raise
         return diff_preview(name, _text(file), content), file.hash if file is not None else ""
-
-    async def export(self, target: Path, sender: Sender) -> MemoryExport:
-        """Write an archive of all of memory, with its history, to a file."""
-        sender.require_administrator("exports memory")
-        return await _translated(export_memory(self._bus, target))
 
 
 async def _translated(call: Awaitable[A]) -> A:

@@ -26,6 +26,7 @@ from trunkline.workers.gateway.disk_space import BusDiskSpace
 from trunkline.workers.gateway.files import FileService
 from trunkline.workers.gateway.grants import GrantStore
 from trunkline.workers.gateway.memory_service import MemoryService
+from trunkline.workers.gateway.memory_transfer import MemoryTransfer
 from trunkline.workers.gateway.message_service import MessageService
 from trunkline.workers.gateway.models import ModelService
 from trunkline.workers.gateway.overview_service import OverviewService
@@ -58,6 +59,7 @@ class Services:
     blocks: BlockService
     models: ModelService
     memory: MemoryService
+    memory_transfer: MemoryTransfer
     costs: CostService
     traces: TraceService
     dead_letters: DeadLetterService
@@ -118,6 +120,9 @@ class Services:
             blocks=blocks,
             models=ModelService(bus, conversations, access, default),
             memory=MemoryService(bus),
+            memory_transfer=MemoryTransfer(
+                bus, context.home.cache, lambda: [owned.item for owned in plugins.importers()]
+            ),
             costs=CostService(bus, access),
             traces=TraceService(bus, messages),
             dead_letters=DeadLetterService(bus),

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.auth.share_policy import ShareAction
 from trunkline.contracts.blocks.messages import BlockConfig, BlockStatusName
 from trunkline.workers.gateway.http.schema_base import In, Out
@@ -64,6 +65,9 @@ class ResetRequest(In, frozen=True, kw_only=True):
 class BlockState(Out, frozen=True, kw_only=True):
     """A block.
 
+    ``access`` is the largest of ``read``, ``chat``, ``approve``, ``operate`` and ``owner`` that the caller may do in
+    it, by its token and by the policies; it includes those before it.
+
     ``problem`` describes a file that a person must repair; until then the block takes no messages, and ``config`` does
     not show the settings of that file.
     """
@@ -73,6 +77,7 @@ class BlockState(Out, frozen=True, kw_only=True):
     config: BlockConfig
     created_at: datetime
     conversations: int
+    access: TokenScope | None = None
     current_task: str | None = None
     error: str | None = None
     problem: str = ""

@@ -15,6 +15,7 @@ from trunkline.contracts.blocks.messages import (
     ResetBlock,
     StopBlock,
 )
+from trunkline.runtime.block_access import BlockRights
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
 from trunkline.workers.gateway.http.block_schemas import (
@@ -35,12 +36,13 @@ async def list_blocks(request: Request) -> Response:
     """``GET /api/blocks?archived=``"""
     archives = bool_param(request, "archived")
     found = await services_of(request).blocks.list_blocks(sender_of(request), archived=archives)
+    rights = await _rights(request)
     archived = tuple(
         ArchivedBlockItem(name=one.name, archive=one.archive, archived_at=one.archived_at)
         for one in found.archived
     )
     return json_response(
-        BlockStates(blocks=tuple(_state(block) for block in found.blocks), archived=archived)
+        BlockStates(blocks=tuple(_state(block, rights) for block in found.blocks), archived=archived)
     )
 
 
@@ -50,38 +52,38 @@ async def create(request: Request) -> Response:
     block = await services_of(request).blocks.create(
         CreateBlock(name=new.name, config=new.config), sender_of(request)
     )
-    return json_response(_state(block), 201)
+    return json_response(_state(block, await _rights(request)), 201)
 
 
 async def show(request: Request) -> Response:
     """``GET /api/blocks/{name}``"""
     name = request.path_params["name"]
-    return json_response(_state(await services_of(request).blocks.get_block(name, sender_of(request))))
+    return await _answer(request, await services_of(request).blocks.get_block(name, sender_of(request)))
 
 
 async def change(request: Request) -> Response:
     """``PATCH /api/blocks/{name}``"""
     command = await read_json(request, BlockChanges)
-    return json_response(_state(await _changed(request, dict(_dotted(command.config)))))
+    return await _answer(request, await _changed(request, dict(_dotted(command.config))))
 
 
 async def start(request: Request) -> Response:
     """``POST /api/blocks/{name}/start``"""
-    return json_response(_state(await _changed(request, {"enabled": None})))
+    return await _answer(request, await _changed(request, {"enabled": None}))
 
 
 async def stop(request: Request) -> Response:
     """``POST /api/blocks/{name}/stop``"""
     command = await read_optional_json(request, StopRequest)
     stop = StopBlock(name=request.path_params["name"], finish=command.finish)
-    return json_response(_state((await services_of(request).blocks.stop(stop, sender_of(request))).block))
+    return await _answer(request, (await services_of(request).blocks.stop(stop, sender_of(request))).block)
 
 
 async def reset(request: Request) -> Response:
     """``POST /api/blocks/{name}/reset``"""
     command = await read_optional_json(request, ResetRequest)
     reset = ResetBlock(name=request.path_params["name"], hard=command.hard)
-    return json_response(_state(await services_of(request).blocks.reset(reset, sender_of(request))))
+    return await _answer(request, await services_of(request).blocks.reset(reset, sender_of(request)))
 
 
 async def archive(request: Request) -> Response:
@@ -92,9 +94,8 @@ async def archive(request: Request) -> Response:
 
 async def restore(request: Request) -> Response:
     """``POST /api/blocks/{name}/restore``"""
-    return json_response(
-        _state(await services_of(request).blocks.restore(request.path_params["name"], sender_of(request)))
-    )
+    name = request.path_params["name"]
+    return await _answer(request, await services_of(request).blocks.restore(name, sender_of(request)))
 
 
 async def delete(request: Request) -> Response:
@@ -136,9 +137,18 @@ def _dotted(config: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, A
             yield f"{above}{name}", value
 
 
-def _state(block: Block) -> BlockState:
+async def _rights(request: Request) -> BlockRights:
+    return await services_of(request).access.rights_of(sender_of(request).identity)
+
+
+async def _answer(request: Request, block: Block) -> Response:
+    return json_response(_state(block, await _rights(request)))
+
+
+def _state(block: Block, rights: BlockRights) -> BlockState:
     return BlockState(
         name=block.name,
+        access=rights.highest(block.name),
         status=block.pulse.status,
         config=block.config,
         created_at=block.created_at,

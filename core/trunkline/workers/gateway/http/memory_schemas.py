@@ -2,12 +2,14 @@
 
 from datetime import datetime
 
+from trunkline._util.archives.manifest import ImportGap
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.memory.chunk import Chunk
 from trunkline.contracts.memory.chunks import LinkedChunk
 from trunkline.contracts.memory.files import MemoryEntry
 from trunkline.contracts.memory.history import BlamedLines, FileDifference
 from trunkline.contracts.memory.search import MemoryHit
+from trunkline.contracts.memory.transfer import ImportConflict
 from trunkline.workers.gateway.http.schema_base import In, Out
 
 
@@ -145,3 +147,20 @@ class ChunkNeighbours(Out, frozen=True, kw_only=True):
     """The links of a chunk in both directions with the chunks at their other ends, the strongest first."""
 
     links: tuple[LinkedChunk, ...]
+
+
+class MemoryImported(Out, frozen=True, kw_only=True):
+    """The result of an import, or with ``dry_run`` what it would be. ``conflicts`` are files that a person should look
+    at, ``gaps`` what the archive needs and this installation lacks. ``added``, ``changed`` and ``removed`` count files.
+    """
+
+    system: str
+    version: str
+    commits: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    joined: tuple[str, ...] = ()
+    conflicts: tuple[ImportConflict, ...] = ()
+    gaps: tuple[ImportGap, ...] = ()
+    dry_run: bool = False

@@ -17,6 +17,7 @@ from trunkline.workers.gateway.http import openai_ability_schemas as abilities
 from trunkline.workers.gateway.http import openai_files as files
 from trunkline.workers.gateway.http import openai_schemas as openai
 from trunkline.workers.gateway.http.openapi_operations import (
+    ARCHIVE,
     AUDIO,
     EVENT_STREAM,
     FILE_CONTENT,
@@ -71,11 +72,13 @@ SECURITY_SCHEMES: Mapping[str, Mapping[str, str]] = {
 """The headers that carry a credential. The cookie of a browser is for the server's own pages, so it is not among
 them."""
 
+BINARY: Mapping[str, str] = {"type": "string", "format": "binary"}
+
 UPLOAD_FORM: dict[str, Any] = {
     "type": "object",
     "required": ["file", "purpose"],
     "properties": {
-        "file": {"type": "string", "format": "binary"},
+        "file": BINARY,
         "purpose": {"type": "string", "enum": list(PURPOSES)},
         "expires_after[anchor]": {"type": "string", "const": "created_at"},
         "expires_after[seconds]": {
@@ -179,6 +182,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
 
 
 def _body(path: str, body: type | str) -> dict[str, Any]:
+    if body == ARCHIVE:
+        return {"required": True, "content": {"application/octet-stream": {"schema": BINARY}}}
     kind = "multipart/form-data" if body == FORM or path in FORMS else "application/json"
     schema = _ref(body) if isinstance(body, type) else UPLOAD_FORM
     return {"required": body not in OPTIONAL, "content": {kind: {"schema": schema}}}
@@ -191,13 +196,16 @@ def _response(result: type | str) -> dict[str, Any]:
         # without a schema: it would be that of the whole text to some readers, and that of each event to others
         return {"description": "Server-sent events, see x-events.", "content": {"text/event-stream": {}}}
     if result == FILE_CONTENT:
-        binary = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-        return {"description": "The bytes of the file.", "content": binary}
+        return {
+            "description": "The bytes of the file.",
+            "content": {"application/octet-stream": {"schema": BINARY}},
+        }
+    if result == ARCHIVE:
+        return {"description": "A tar archive.", "content": {"application/x-tar": {"schema": BINARY}}}
     if result == PLAIN_TEXT:
         return {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}
     if result == AUDIO:
-        sound = {"schema": {"type": "string", "format": "binary"}}
-        return {"description": "Audio, as it arrives.", "content": {"audio/*": sound}}
+        return {"description": "Audio, as it arrives.", "content": {"audio/*": {"schema": BINARY}}}
     assert isinstance(result, type)
     doc = (result.__doc__ or "").strip().splitlines()[0]
     return {"description": doc, "content": {"application/json": {"schema": _ref(result)}}}

@@ -28,6 +28,7 @@ PLAIN_TEXT = "plain"
 FILE_CONTENT = "bytes"
 FORM = "form"
 AUDIO = "audio"
+ARCHIVE = "archive"
 
 FORMS = ("/v1/audio/transcriptions", "/v1/audio/translations")
 """The paths whose body is a form with a file."""
@@ -137,6 +138,8 @@ OPERATIONS: tuple[Operation, ...] = (
     ("get", "/api/memory/chunks/{id}", "A chunk.", None, 200, Chunk),
     ("delete", "/api/memory/chunks/{id}", "Forget a chunk.", None, 200, memory.MemoryCommit),
     ("get", "/api/memory/chunks/{id}/links", "The links of a chunk.", None, 200, memory.ChunkNeighbours),
+    ("get", "/api/memory/export", "All of memory with its history, as one archive.", None, 200, ARCHIVE),
+    ("post", "/api/memory/import", "Import an archive.", ARCHIVE, 200, memory.MemoryImported),
     ("get", "/api/costs", "What requests to models cost.", None, 200, costs.CostSums),
     ("get", "/api/budgets/history", "Budgets that were used up or reset.", None, 200, costs.BudgetHistory),
     ("get", "/api/turns/{id}/trace", "The timeline of a turn.", None, 200, overview.TurnTimeline),

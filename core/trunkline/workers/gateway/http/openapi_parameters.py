@@ -153,6 +153,11 @@ PARAMETERS: Mapping[tuple[str, str], tuple[Parameter, ...]] = {
     ("get", "/api/memory/chunks/{id}/links"): (
         Parameter("query", "limit", "1 to 1000, 100 by default", _integer(1, 1_000)),
     ),
+    ("post", "/api/memory/import"): (
+        Parameter("query", "kind", "the system that the archive is of; recognised from its files by default"),
+        Parameter("query", "settings", "`true` also imports policies and the settings of blocks", BOOLEAN),
+        Parameter("query", "dry_run", "`true` changes nothing and tells what would change", BOOLEAN),
+    ),
     ("get", "/api/costs"): (
         Parameter("query", "by", "what each row is about, `day` by default", _choice(Grouping)),
         Parameter("query", "since", "the earliest time, ISO 8601; 30 days ago by default", TIME),
