@@ -105,8 +105,8 @@ class TurnPrinter:
                 self._note(f"Hint: {hint}")
         elif self._ended is not None and self._ended.reason in ("max_tokens", "content_filter"):
             self._note(f"The answer was cut ({self._ended.reason}).")
-        if (model := self._model()) != self._answerer.label:
-            self._note(f"{model} answered, in place of {self._answerer.label or 'another model'}.")
+        if (model := self._model()) != self._answerer.label and self._answerer.label:
+            self._note(f"{model} answered, in place of {self._answerer.label}.")
         self._note(f"conversation {accepted.conversation}")
         return self._status()
 

@@ -1,9 +1,13 @@
 """``trunkline up``: runs the bus and all workers in one process."""
 
+import logging
+
 import click
 
 from trunkline.cli import gc_tuning
 from trunkline.cli.command import Command
+
+log = logging.getLogger(__name__)
 
 EXAMPLES = """
 trunkline up
@@ -52,10 +56,25 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
             await tasks.start(partial(stop_on_signals, timeout=stop_timeout(config)), stop)
             async with run_watchdog(config), running_platform(config, load_worker, kinds=KINDS) as instance:
                 gc_tuning.freeze_started_objects()
+                plugins = Plugins.load(config)
+                _warn_of_network(config.settings.gateway.host)
                 _say_ready(instance.gateway, str(instance.home.token_file))
-                click.echo(f"Who answers: {describe_default_adapter(config, Plugins.load(config))}")
+                if plugins.static_site() is not None:
+                    click.echo("To open the web app, signed in: trunkline open")
+                click.echo(f"Who answers: {describe_default_adapter(config, plugins)}")
                 await stop.wait()
             tasks.cancel_scope.cancel()
+
+
+def _warn_of_network(host: str) -> None:
+    from trunkline.cli._support.gateway_address import LOOPBACK
+
+    if host not in LOOPBACK:
+        log.warning(
+            "other machines can reach the gateway (%s), without TLS, so whoever shares the network can read along: "
+            "listen on 127.0.0.1, behind a proxy (docs/how-to/reverse-proxy.md)",
+            host,
+        )
 
 
 def _say_ready(address: str, token_file: str) -> None:

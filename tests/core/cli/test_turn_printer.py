@@ -53,3 +53,11 @@ def test_a_fallback_that_answered_is_named(
     out, err = capsys.readouterr()
     assert err.splitlines() == [*told, "conversation conv_a"]
     assert json.loads(out.splitlines()[1])["answered_by"] == (answered_by or "down/big")
+
+
+def test_a_turn_without_a_known_answerer_names_no_substitute(capsys: pytest.CaptureFixture[str]) -> None:
+    """A fork and an approved turn ask the turn's own model, which no fallback replaced."""
+    saying = TurnPrinter(stream=True)
+    saying.handle_event(TurnEnded(reason="stop", answered_by="up/small"))
+    assert saying.finish(ACCEPTED) == 0
+    assert capsys.readouterr().err.splitlines() == ["conversation conv_a"]

@@ -90,8 +90,16 @@ def test_up_prints_the_address_and_never_the_token(up: Up, home: Path) -> None:
     assert urllib.request.urlopen(f"{started.address}/healthz", timeout=60).status == 200
     token = (home / "token").read_text().strip()
     assert str(home / "token") in started.said
+    assert "trunkline open" in started.said
     assert token and token not in started.said + started.logged
     assert (home / "token").stat().st_mode & 0o777 == 0o600
+
+
+def test_up_warns_when_other_machines_can_read_along(up: Up) -> None:
+    """An address of the network has no TLS: the log says so, and what to do instead."""
+    started = up("--port", "0", "--host", "0.0.0.0")
+    warnings = [line for line in started.logged.splitlines() if '"level":"warning"' in line]
+    assert len(warnings) == 1 and "without TLS" in warnings[0] and "reverse-proxy.md" in warnings[0]
 
 
 def test_workers_start_in_the_order_of_the_contract(up: Up) -> None:

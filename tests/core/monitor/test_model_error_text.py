@@ -81,6 +81,13 @@ def test_helpful_error_text_is_kept(detail: str) -> None:
     assert detail in why(detail)
 
 
+def test_a_panic_blames_no_provider() -> None:
+    """No provider was asked, so the line is Trunkline's own sentence."""
+    sentence = "Everything was stopped by panic. Nothing starts until a person releases it: trunkline panic --release"
+    error = ModelError(ErrorCode.PANIC, "refused", sentence)
+    assert ModelErrorFormatter(LogRedactor({})).describe(error, "openai/gpt") == sentence
+
+
 def test_a_long_hostile_text_is_handled_quickly() -> None:
     """A turn waits for the line."""
     began = time.monotonic()

@@ -47,7 +47,7 @@ def _changed(endpoint: "Endpoint[Q, MemoryChanged]", request: Q, what: str, as_j
 def _found(some: bool, as_json: bool) -> int:
     """Return the exit status for a list, and print a note if it is empty."""
     if not some and not as_json:
-        click.echo("There are none.", err=True)
+        click.echo("There are no such chunks.", err=True)
     return 0 if some else 1
 
 

@@ -28,7 +28,7 @@ def command(as_json: bool) -> None:
 
 def show(stats: "IndexStats") -> None:
     """Print the statistics as text."""
-    kinds = ", ".join(f"{count} {kind}" for kind, count in stats.kinds.items())
+    kinds = ", ".join(f"{kind}: {count}" for kind, count in stats.kinds.items())
     click.echo(f"{stats.passages} passages of {stats.files} files can be found ({kinds or 'nothing yet'}).")
     click.echo(f"Words     {stats.words} stems; languages: {', '.join(stats.languages) or 'none yet'}")
     click.echo(

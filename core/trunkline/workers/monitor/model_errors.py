@@ -84,7 +84,8 @@ class ModelErrorFormatter:
     def describe(self, error: ModelError, model: str = "") -> str:
         """Return the line: the model that was called (``adapter/model``, "" for none), the fault and the
         error's text."""
-        if error.fault == "over_budget":  # Trunkline's own sentences, in which times look like addresses
+        if error.fault == "over_budget" or error.code is ErrorCode.PANIC:
+            # Trunkline's own sentences, in which times look like addresses; no provider was asked
             return _shorten(self._redactor.redact(error.detail))
         if not model or error.code is ErrorCode.NOT_SENT:
             return _shorten(

@@ -42,7 +42,7 @@ def test_bytes_that_are_no_text_are_not_remembered(memory: Run) -> None:
     done = memory("remember", "-", stdin="a\udcffb")
     assert done.returncode == 2 and "not text in UTF-8" in done.stderr and not done.stdout
     listed = memory("chunks", "list")
-    assert (listed.returncode, listed.stdout, listed.stderr) == (1, "", "There are none.\n")
+    assert (listed.returncode, listed.stdout, listed.stderr) == (1, "", "There are no such chunks.\n")
 
 
 def test_a_broken_chunk_is_named(memory: Run, tmp_path: Path) -> None:
