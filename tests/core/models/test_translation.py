@@ -2,7 +2,7 @@
 
 import pytest
 
-from trunkline.api.model import Usage, retry_after
+from trunkline.api.model import Usage, model_error, retry_after, with_cure
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,22 @@ def test_no_usage_is_negative() -> None:
         input_tokens=-5, output_tokens=3, cached_tokens=-1, reasoning_tokens=-2, cache_write_tokens=-9
     )
     assert wrong == Usage(output_tokens=3)
+
+
+@pytest.mark.parametrize(
+    ("detail", "unknown"),
+    [
+        ("HTTP 404: The model `gpt-9` does not exist", True),
+        ("HTTP 400 ValidationException: The provided model identifier is invalid.", True),
+        ("HTTP 400: x/y is not a valid model ID", True),
+        ("HTTP 400: Invalid model: mistral-huge", True),
+        ("HTTP 400: Model Not Exist", True),
+        ("HTTP 400: max_tokens is too large for this model", False),
+    ],
+)
+def test_an_unknown_model_is_known_by_each_vendors_words(detail: str, unknown: bool) -> None:
+    """The cure names the adapter's section, and the command that lists the models. Another refusal has no such cure."""
+    told = with_cure(model_error("refused", detail), "adapters.a").detail
+    assert (
+        'check model in [adapters.a], or where it was chosen; "trunkline models" lists the names' in told
+    ) is unknown

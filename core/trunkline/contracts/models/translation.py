@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import time
 import uuid
 from collections.abc import Mapping
@@ -22,6 +23,14 @@ MAX_DETAIL = 500
 
 MAX_PAUSE = 86_400.0
 """Largest number of seconds that a vendor's pause counts as."""
+
+
+UNKNOWN_MODEL = re.compile(
+    r"HTTP 404|model identifier is invalid|not a valid model|invalid model\b|model not exist|model_not_found",
+    re.IGNORECASE,
+)
+"""What the details of an error have if the vendor has no such model. Bedrock, OpenRouter, Mistral and DeepSeek answer
+400."""
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
@@ -84,7 +93,7 @@ def with_cure(
         cure = f"check {key} in [{section}]"
     elif error.fault == "unavailable" and "cannot be reached" in error.detail:
         cure = f"check {address} in [{section}]"
-    elif error.fault == "refused" and "HTTP 404" in error.detail:
+    elif error.fault == "refused" and UNKNOWN_MODEL.search(error.detail):
         cure = f'check model in [{section}], or where it was chosen; "trunkline models" lists the names'
     if not cure or f"[{section}]" in error.detail:
         return error
