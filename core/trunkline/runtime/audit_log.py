@@ -38,6 +38,8 @@ WAIT_SECONDS = 1.0
 """Seconds that a countable entry waits for room, unless nothing can be stored at all."""
 
 SUMMARY_SECONDS = 5.0
+"""Seconds between two records of the counts."""
+
 LAST_SECONDS = 5.0
 """Seconds for which a stopping worker stores the waiting entries."""
 
@@ -65,6 +67,7 @@ class AuditLog:
         self._some = anyio.Event()
         self._failing = False
         self._summaries = AuditSummaries()
+        self._next_summaries = 0.0
 
     async def record(self, **fields: Any) -> None:
         """Record an entry; the fields are those of ``AuditEntry`` except ``id`` and ``at``. Waits while the
@@ -77,6 +80,10 @@ class AuditLog:
             self._some.set()
             return
         self._summaries.add(line)
+
+    def count(self, **fields: Any) -> None:
+        """Count an entry with others of its kind instead of recording it. The count is recorded within some seconds."""
+        self._summaries.add(new_entry(**fields))
 
     def describe_content(self, arguments: Mapping[str, Any] | str, output: str = "") -> dict[str, Any]:
         """Return the fields of an entry about arguments and result, at the configured level of detail."""
@@ -109,6 +116,7 @@ class AuditLog:
                 while not await self._store():  # noqa: ASYNC110 - a disk has no event to wait for
                     await anyio.sleep(PAUSE)
         finally:
+            self._next_summaries = 0.0
             with anyio.move_on_after(LAST_SECONDS, shield=True):
                 await self._store()
             if self._waiting:
@@ -118,10 +126,11 @@ class AuditLog:
 
     async def _store(self) -> bool:
         """Store the waiting entries, then the counts; return whether everything was stored."""
-        while self._waiting or self._summaries:
+        while self._waiting or self._are_summaries_due():
             # Counts take no place in the queue: a caller that waits may have acquired the free place already.
             if not self._waiting:
                 self._waiting = {line.id: line for line in self._summaries.take()}
+                self._next_summaries = anyio.current_time() + SUMMARY_SECONDS
             failure = await self._store_some()
             self._failing = failure is not None
             if failure is not None:
@@ -131,6 +140,10 @@ class AuditLog:
                 )  # fmt: skip
                 return False
         return True
+
+    def _are_summaries_due(self) -> bool:
+        """Report whether there are counts, and the last ones are some seconds old: otherwise each is a count of one."""
+        return bool(self._summaries) and anyio.current_time() >= self._next_summaries
 
     async def _store_some(self) -> BusError | None:
         """Store the oldest entries. A failed entry keeps its place."""

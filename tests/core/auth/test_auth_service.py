@@ -282,6 +282,23 @@ async def test_refused_sign_ins_are_in_the_audit_log(house: House) -> None:
     assert "tl_wrong" not in str(await house.entries())
 
 
+async def test_many_refused_sign_ins_are_counted(house: House) -> None:
+    """The log is a file of memory, with history: a stranger must not fill it."""
+    known = {one.id for one in await house.entries()}
+    for number in range(60):
+        assert await house.status(f"tl_wrong{number}") == 401
+
+    async def refused() -> list[AuditEntry]:
+        new = [one for one in await house.entries() if one.id not in known]
+        return [one for one in new if one.status == "sign_in_refused"]
+
+    async def all_noted() -> bool:
+        return sum(one.count or 1 for one in await refused()) >= 60
+
+    await until(all_noted, seconds=20)
+    assert len(await refused()) < 30
+
+
 async def _question(house: House, turn: str) -> dict[str, Any]:
     """Wait for the question of a turn."""
     with anyio.fail_after(10):

@@ -87,6 +87,18 @@ async def test_a_label_that_is_too_long_is_refused_before_a_code_is_used(entranc
     assert (await entrance.pair(started.code)).status_code == 200
 
 
+async def test_the_owners_label_of_a_code_stays(entrance: Entrance) -> None:
+    """Whoever uses the code may name the device only if the owner did not."""
+    labels = []
+    for own in ("kitchen tablet", ""):
+        started = await entrance.auth.start_pairing(label=own)
+        body = {"code": started.code, "as": "bearer", "label": "Mozilla/5.0"}
+        async with entrance.browser() as http:
+            assert (await http.post(PAIR, json=body)).status_code == 200
+        labels.append((await entrance.auth.tokens())[-1].label)
+    assert labels == ["kitchen tablet", "Mozilla/5.0"]
+
+
 async def test_a_browser_completes_the_handshake(entrance: Entrance) -> None:
     """CC-T6: a browser, which sets no header of its own, gets a cookie that no script can read, and is signed in."""
     started = await entrance.auth.start_pairing()

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from trunkline.runtime.audit_log import AuditLog
+from trunkline.workers.gateway.auth.attempt_limiter import AttemptLimiter
 
 AuthEvent = Literal[
     "identity_created",
@@ -24,6 +25,9 @@ AuthEvent = Literal[
     "access_revoked",
 ]
 
+SINGLE_REFUSALS, SINGLE_SECONDS = 10, 60.0
+"""The number of refusals of a kind within so many seconds that are recorded one by one."""
+
 EVERY_BLOCK = "all"
 """The block of entries that are about no block."""
 
@@ -33,6 +37,7 @@ class AuthAudit:
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
+        self._single = AttemptLimiter(SINGLE_REFUSALS, SINGLE_SECONDS)
 
     async def record(self, event: AuthEvent, actor: str, why: str) -> None:
         """Record an event. ``why`` is a sentence."""
@@ -41,10 +46,16 @@ class AuthAudit:
         )
 
     async def refused(self, event: AuthEvent, why: str) -> None:
-        """Record a refusal. Many of them are counted instead of recorded one by one."""
-        await self._audit.record(
-            event="auth", block=EVERY_BLOCK, actor="", why=why, status=event, decision="denied"
-        )
+        """Record a refusal. Many of them are counted instead of recorded one by one: whoever reaches the port could
+        fill memory, where the log is kept.
+        """
+        fields = {
+            "event": "auth", "block": EVERY_BLOCK, "actor": "", "why": why, "status": event, "decision": "denied",
+        }  # fmt: skip
+        if self._single.permits(event):
+            await self._audit.record(**fields)
+        else:
+            self._audit.count(**fields)
 
     async def sign_in_refused(self) -> None:
         """Record that a request presented a credential that identifies nobody."""

@@ -79,7 +79,8 @@ class PairingService:
         return waiting
 
     async def complete(self, text: str, kind: TokenKind, *, label: str = "", is_local: bool) -> NewToken:
-        """Return the token that a code becomes. ``is_local`` is true for a request of this machine.
+        """Return the token that a code becomes. ``is_local`` is true for a request of this machine. The owner's label
+        of the code has precedence over ``label``, which whoever uses the code chose.
 
         Refused with ``unauthorized`` for a code that is wrong, used, expired, or for this machine only; the reply does
         not say which.
@@ -92,7 +93,7 @@ class PairingService:
         request = IssueToken(
             identity=pairing.identity,
             scope=pairing.scope,
-            label=label or pairing.label,
+            label=pairing.label or label,
             actor=pairing.by,
         )
         new = await self._tokens.issue(request, kind)
