@@ -257,6 +257,7 @@ PUBLISH: dict[str, set[str]] = {
         "$KV.tokens.key", "$KV.pairings.key", "$KV.passkeys.key", "$KV.passkey-challenges.key", "$KV.tickets.key",
         *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor", "tools"), *SIZES,
         *inboxes("memory"),  # it may cancel an import
+        BUDGET_EVENT, COUNTER, *reads("COUNTERS"),  # it may reset a budget
         *HEARS, TOKENS_CHANGED,
         "trunkline.ctl.panic",  # it stops everything, and cannot release the stop
     },

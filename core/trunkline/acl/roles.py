@@ -93,7 +93,9 @@ GATEWAY = Role(
     publishes=(
         s.INBOX, s.APPROVAL, s.AUDIT, s.TOKENS_CHANGED,
         s.PANIC,  # stops everything; it cannot release the stop
+        s.BUDGET_EVENT,  # the owner resets a budget in the web app
     ),
+    counts=(s.BUDGET_COUNTER,),
     subscribes=(
         s.FEED, s.TURN_FACT, s.APPROVAL, s.BUDGET_EVENT, s.PANIC, s.PANIC_RELEASE, s.PANIC_STOPPED,
         s.MEMORY_CHANGED, s.TOKENS_CHANGED,

@@ -1,4 +1,5 @@
-"""The plugin: its section, the middleware around models, the breaker of each worker, and ``trunkline budget``."""
+"""The plugin: its section, the middleware around models, the breaker of each worker, ``trunkline budget`` and
+``/x/trunkline-budget``."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -12,7 +13,9 @@ from trunkline_budget.settings import BudgetSettings
 if TYPE_CHECKING:
     import click
 
+    from trunkline.api.gateway import HttpRoute
     from trunkline_budget.breaker import BudgetBreaker
+    from trunkline_budget.http_routes import BudgetRoutes
 
 
 class BudgetPlugin:
@@ -20,6 +23,7 @@ class BudgetPlugin:
 
     def __init__(self) -> None:
         self._made: BudgetBreaker | None = None
+        self._routes: BudgetRoutes | None = None
 
     def _breaker(self, settings: BudgetSettings) -> "BudgetBreaker":
         """Return the breaker that lifespan and middleware share."""
@@ -27,6 +31,13 @@ class BudgetPlugin:
 
         self._made = self._made or BudgetBreaker(settings)
         return self._made
+
+    def _http(self, settings: BudgetSettings) -> "BudgetRoutes":
+        """Return the routes that lifespan and gateway share."""
+        from trunkline_budget.http_routes import BudgetRoutes
+
+        self._routes = self._routes or BudgetRoutes(settings)
+        return self._routes
 
     @trunkline.hookimpl
     def trunkline_config(self) -> Iterable[trunkline.ConfigSection]:
@@ -38,12 +49,19 @@ class BudgetPlugin:
     def trunkline_lifespan(
         self, worker: WorkerKind, settings: trunkline.PluginSettings
     ) -> Iterable[trunkline.Lifespan]:
-        """The breaker, in every worker that asks models, if anything is limited there."""
+        """The breaker, in every worker that asks models, if anything is limited there; the routes in the gateway."""
         own = settings.section(BudgetSettings)
         limited = worker == "monitor" and (own.limits_spend or own.limits_loops)
+        if worker == "gateway":
+            return [self._http(own).lifespan]
         if worker == "memory" and settings.section(MemorySettings).embedder:
             limited = own.limits_spend  # vectors are no loops
         return [self._breaker(own).lifespan] if limited else []
+
+    @trunkline.hookimpl
+    def trunkline_http_routes(self, settings: trunkline.PluginSettings) -> "Iterable[HttpRoute]":
+        """``/x/trunkline-budget``: the state of the budgets, and their reset."""
+        return self._http(settings.section(BudgetSettings)).routes()
 
     @trunkline.hookimpl
     def trunkline_model_middleware(self, settings: trunkline.PluginSettings) -> Iterable[ModelMiddleware]:
