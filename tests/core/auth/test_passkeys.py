@@ -4,6 +4,7 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -432,6 +433,30 @@ async def test_a_revoked_session_leaves_no_passkey(door: Door, page: httpx.Async
     await door.auth.revoke_token(session.id)
     assert (await door.try_to_sign_in(page, passkey)).status_code == 401
     assert await door.auth.passkeys() == ()
+
+
+async def test_nothing_slips_through_while_a_passkey_is_removed(door: Door, page: httpx.AsyncClient) -> None:
+    """Signing in while the passkey is removed, and registering one while the session is revoked: whichever comes first,
+    no session and no passkey is left."""
+    for pause in (0.0, 0.005, 0.01, 0.02, 0.04):
+        passkey, id = await door.registered()
+        body = passkey.sign_in(await door.options(page, SIGN_IN))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(page.post, SIGN_IN, json=body))
+            await anyio.sleep(pause)
+            await door.auth.remove_passkey(id)
+        assert (await page.get(ME)).status_code == 401
+        assert not [one for one in await door.auth.tokens() if one.passkey == id and not one.ended]
+    for pause in (0.0, 0.005, 0.01, 0.02, 0.04):
+        async with door.page() as thief:
+            await door.pair(thief)
+            session = (await door.auth.tokens("owner"))[-1]
+            body = Passkey(door.url).register(await door.options(thief))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(thief.post, KEYS, json=body))
+                await anyio.sleep(pause)
+                await door.auth.revoke_token(session.id)
+        assert await door.auth.passkeys() == ()
 
 
 async def test_another_key_ends_every_passkey(door: Door, page: httpx.AsyncClient) -> None:

@@ -83,7 +83,9 @@ async def test_a_passkey_is_listed_and_removed_by_commands(running: Platform, cl
         id = made.json()["id"]
         shown = await cli("auth", "passkeys", "list", "--identity", "owner")
         assert id in shown and "laptop" in shown and "localhost" in shown
-        assert "public_key" not in await cli("auth", "passkeys", "list", "--json")
+        for exported in (("passkeys", "list", "--json"), ("export",)):
+            (shown_passkey,) = json.loads(await cli("auth", *exported))["passkeys"]
+            assert shown_passkey["id"] == id and not {"public_key", "credential", "mac"} & set(shown_passkey)
         assert "ended sessions: 1" in await cli("auth", "passkeys", "remove", id)
         assert (await page.get("/api/me")).status_code == 401
     assert "There is no passkey" in await cli("auth", "passkeys", "remove", id, status=1)

@@ -26,7 +26,7 @@ VERBS: dict[str, str] = {
     "whoami": "Show as whom commands of this terminal act.",
     "check": "Ask whether an identity may do something, and why.",
     "audit": "Show sign-ins and changes of identities and tokens.",
-    "export": "Print identities, permissions and tokens as JSON, without credentials.",
+    "export": "Print identities, permissions, tokens and passkeys as JSON, without credentials.",
 }
 """The verbs in the order of the help, with the line that the help shows without importing them."""
 

@@ -1,4 +1,4 @@
-"""``trunkline auth export``: identities, permissions and tokens as JSON, without credentials."""
+"""``trunkline auth export``: identities, permissions, tokens and passkeys as JSON, without credentials."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, examples="trunkline auth export > who-may-enter.json")
 def command() -> None:
-    """Print identities, policies and tokens as JSON.
+    """Print identities, policies, tokens and passkeys as JSON.
 
     It contains no token, no key and no hash of one. "trunkline memory export" contains the files of identities and
     policies, too.
@@ -27,6 +27,7 @@ def command() -> None:
             "policies": policies.policies,
             "unreadable": policies.unreadable,
             "tokens": await auth.tokens(),
+            "passkeys": await auth.passkeys(),
         }
 
     print_json(with_auth(exported))
