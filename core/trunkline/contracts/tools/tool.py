@@ -216,6 +216,13 @@ class ToolSource(ABC):
                 and runs this method again after 1 to 60 seconds.
         """
 
+    async def settle(self) -> None:  # noqa: B027 - most sources have nothing to wait for
+        """Return as soon as the first tools are published, or it is known that none are to come.
+
+        In the first seconds of a worker, requests for tools wait for this, so that the first turn has the tools of
+        servers that are being connected. By default there is nothing to wait for. Raises nothing.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class ToolInvocation:

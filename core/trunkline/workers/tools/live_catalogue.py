@@ -78,7 +78,8 @@ class LiveCatalogue:
         self._catalogue = self._build(changing, self._stamps, self._files)
 
     async def current(self) -> Catalogue:
-        """Return the current tools and guards. Waits for a rebuild that is due."""
+        """Return the current tools and guards. Waits for a rebuild that is due, and for the first tools of sources."""
+        await self._supply.sources.settle()
         if self._is_stale():
             async with self._lock:
                 if self._is_stale():

@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
 """Seconds before a failed source is run again; the pause doubles from the shortest to the longest."""
 
+SETTLE_SECONDS = 5.0
+"""Seconds from the start for which requests for tools wait for the first tools of the sources."""
+
 OWNER_BOUNDS = ProgramBounds(network=True, host="asked")
 """The bounds of programs that the owner's own configuration starts, such as MCP servers. The configuration
 decides which of them have a network."""
@@ -38,9 +41,23 @@ class ToolSourceRunner:
         self._sources = tuple(sources)
         self._sandboxes = sandboxes
         self._published: dict[str, tuple[Tool, ...]] = {}
+        self._settle_until: float | None = None
+
+    async def settle(self) -> None:
+        """Wait until the sources have published their first tools, for at most SETTLE_SECONDS from their start."""
+        if self._settle_until is None or anyio.current_time() >= self._settle_until:
+            return
+        with anyio.CancelScope(deadline=self._settle_until):
+            for owned in self._sources:
+                try:
+                    await owned.item.settle()
+                except Exception:
+                    log.exception("the tool source %s of %s does not settle", owned.item.name, owned.owner)
+            self._settle_until = None
 
     async def run(self) -> None:
         """Run every source in a separate task, until cancelled."""
+        self._settle_until = anyio.current_time() + SETTLE_SECONDS
         async with anyio.create_task_group() as tasks:
             for owned in self._sources:
                 tasks.start_soon(self._keep_running, owned)

@@ -43,6 +43,11 @@ class McpHost(ToolSource):
         self._workspaces = workspaces
         self._lines: dict[str, tuple[ServerConnection, anyio.CancelScope]] = {}
         self._moved = anyio.Event()
+        self._settled = anyio.Event()
+
+    async def settle(self) -> None:
+        """Wait until every server of the files is connected, or its first attempt has failed. Raises nothing."""
+        await self._settled.wait()
 
     async def run(self, context: SourceContext) -> None:
         """Connect to what the files name, now and when they change, until cancelled."""
@@ -95,6 +100,8 @@ class McpHost(ToolSource):
             if tools != shown:
                 shown = tools
                 context.publish(tools)
+            if all(line.status.state != "connecting" for line in lines):
+                self._settled.set()
             await anyio.to_thread.run_sync(
                 self._write_status, {line.server.identity: line.status for line in lines}
             )
