@@ -23,7 +23,7 @@ from tests.support.socket_client import SocketClient, open_socket
 from trunkline.contracts.turns.feed_messages import FeedItem, TextDelta
 from trunkline.contracts.turns.subjects import FEED
 from trunkline.testing.scripted_provider import provider_process
-from trunkline.workers.gateway.socket.envelopes import ChatEnvelope, TurnEndedEnvelope
+from trunkline.workers.gateway.socket.event_envelopes import ChatEnvelope, TurnEndedEnvelope
 from trunkline_bus import ReceivedMessage
 
 WORKERS = ("gateway", "monitor", "tools", "memory")

@@ -9,7 +9,8 @@ from generator.markdown import code, fields_table, prose, table
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.workers.gateway.http.turn_schemas import UsageCount
-from trunkline.workers.gateway.socket import envelopes
+from trunkline.workers.gateway.socket.client_envelopes import ClientMessage
+from trunkline.workers.gateway.socket.server_envelopes import ServerMessage
 
 INTRODUCTION = """
 # WebSocket
@@ -82,7 +83,7 @@ present states.
 
 def page() -> str:
     """The whole page."""
-    client, server = typing.get_args(envelopes.ClientMessage), typing.get_args(envelopes.ServerMessage)
+    client, server = typing.get_args(ClientMessage), typing.get_args(ServerMessage)
     parts = [INTRODUCTION.strip(), "## From the client", _types(client), *_sections(client)]
     parts += ["## From the server", _types(server), *_sections(server)]
     for kind in (UsageCount, ApprovalDetail, StoredResult):

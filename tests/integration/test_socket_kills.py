@@ -10,7 +10,8 @@ from tests.support.processes import ProcessPlatform, process_platform
 from tests.support.socket_client import SocketClient, open_socket, shown, turn_of
 from trunkline.contracts.turns.journal_messages import TurnStarted
 from trunkline.contracts.turns.subjects import JOURNAL
-from trunkline.workers.gateway.socket.envelopes import ServerMessage, TurnEndedEnvelope
+from trunkline.workers.gateway.socket.event_envelopes import TurnEndedEnvelope
+from trunkline.workers.gateway.socket.server_envelopes import ServerMessage
 
 from .shared_platforms import ALL_WORKERS, shared_platform
 

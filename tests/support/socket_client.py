@@ -8,14 +8,16 @@ import anyio
 import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 
-from trunkline.workers.gateway.socket.envelopes import (
-    AckEnvelope,
+from trunkline.workers.gateway.socket.event_envelopes import (
     ChatEnvelope,
+    TextResetEnvelope,
+    TurnEndedEnvelope,
+)
+from trunkline.workers.gateway.socket.server_envelopes import (
+    AckEnvelope,
     ErrorEnvelope,
     ResyncEnvelope,
     ServerMessage,
-    TextResetEnvelope,
-    TurnEndedEnvelope,
 )
 from trunkline_bus import new_id
 

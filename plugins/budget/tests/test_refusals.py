@@ -7,7 +7,7 @@ import pytest
 from tests.support.socket_client import open_socket
 from trunkline import ErrorCode
 from trunkline.testing.platform import Platform
-from trunkline.workers.gateway.socket.envelopes import TurnEndedPayload
+from trunkline.workers.gateway.socket.event_envelopes import TurnEndedPayload
 
 from .test_limits import cents, limited
 

@@ -14,19 +14,17 @@ from tests.support.socket_client import NOW, open_socket, shown, turn_of
 from trunkline.contracts.turns.feed_messages import StatusShown
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.gateway.http.schema_base import Error
+from trunkline.workers.gateway.socket.client_envelopes import ClientMessage
 from trunkline.workers.gateway.socket.codec import decode_envelope
-from trunkline.workers.gateway.socket.envelopes import (
+from trunkline.workers.gateway.socket.event_envelopes import ChatEnvelope, TurnEndedEnvelope
+from trunkline.workers.gateway.socket.server_envelopes import (
     AckEnvelope,
-    AgentStatus,
-    ChatEnvelope,
-    ClientMessage,
     ErrorEnvelope,
     PongEnvelope,
     ResyncEnvelope,
     ServerMessage,
-    StatusEnvelope,
-    TurnEndedEnvelope,
 )
+from trunkline.workers.gateway.socket.status_envelopes import AgentStatus, StatusEnvelope
 from trunkline.workers.gateway.worker import GatewayWorker
 from trunkline_bus import Refusal
 

@@ -20,27 +20,25 @@ from trunkline.contracts.policies.messages import Policy
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.runtime.block_access import BlockRights
 from trunkline.workers.gateway.socket.bounded_log import MAX_ENTRIES, ReaderBehind
-from trunkline.workers.gateway.socket.envelopes import (
-    ApprovalRequestEnvelope,
-    ApprovalSettledEnvelope,
-    BankruptEnvelope,
-    BankruptPayload,
-    BlockActivity,
-    BudgetReset,
-    ConversationStatus,
-    ErrorEnvelope,
-    PanicEnvelope,
-    PanicPayload,
-    ServerMessage,
-    StatusEnvelope,
-    TurnStatus,
-    WorkerStatus,
-)
+from trunkline.workers.gateway.socket.event_envelopes import ApprovalRequestEnvelope, ApprovalSettledEnvelope
 from trunkline.workers.gateway.socket.platform_feed import (
     EVERY_BLOCK,
     EVERYBODY,
     PlatformEntry,
     PlatformFeed,
+)
+from trunkline.workers.gateway.socket.server_envelopes import ErrorEnvelope, ServerMessage
+from trunkline.workers.gateway.socket.status_envelopes import (
+    BankruptEnvelope,
+    BankruptPayload,
+    BlockActivity,
+    BudgetReset,
+    ConversationStatus,
+    PanicEnvelope,
+    PanicPayload,
+    StatusEnvelope,
+    TurnStatus,
+    WorkerStatus,
 )
 from trunkline_bus import new_id
 

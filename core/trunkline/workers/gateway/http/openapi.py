@@ -36,7 +36,8 @@ from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.route_table import described_routes
 from trunkline.workers.gateway.http.schema_base import Error
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
-from trunkline.workers.gateway.socket.envelopes import ClientMessage, ServerMessage
+from trunkline.workers.gateway.socket.client_envelopes import ClientMessage
+from trunkline.workers.gateway.socket.server_envelopes import ServerMessage
 
 EVENTS: dict[str, tuple[type, ...]] = {
     "text-delta": (events.TextDeltaData,),

@@ -8,12 +8,8 @@ import msgspec
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.http.request_reader import decode_json
-from trunkline.workers.gateway.socket.envelopes import (
-    ClientMessage,
-    ErrorEnvelope,
-    ErrorPayload,
-    ServerMessage,
-)
+from trunkline.workers.gateway.socket.client_envelopes import ClientMessage
+from trunkline.workers.gateway.socket.server_envelopes import ErrorEnvelope, ErrorPayload, ServerMessage
 from trunkline_bus import Refusal, new_id
 
 _ENCODER = msgspec.json.Encoder()

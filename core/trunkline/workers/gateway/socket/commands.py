@@ -5,13 +5,13 @@ from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.services import Services
-from trunkline.workers.gateway.socket.envelopes import (
-    AckPayload,
+from trunkline.workers.gateway.socket.client_envelopes import (
     ApprovalResponse,
     SendCancel,
     SendChat,
     SendSteer,
 )
+from trunkline.workers.gateway.socket.server_envelopes import AckPayload
 
 Command = SendChat | SendSteer | SendCancel | ApprovalResponse
 

@@ -18,6 +18,7 @@ from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.gateway.errors import refusal, to_refusal
 from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.socket.alerts import SocketAlerts
+from trunkline.workers.gateway.socket.client_envelopes import ClientMessage, Ping, Subscribe, Unsubscribe
 from trunkline.workers.gateway.socket.codec import (
     decode_envelope,
     encode_envelope,
@@ -26,19 +27,15 @@ from trunkline.workers.gateway.socket.codec import (
     now,
 )
 from trunkline.workers.gateway.socket.commands import run_command
-from trunkline.workers.gateway.socket.envelopes import (
+from trunkline.workers.gateway.socket.platform_feed import PlatformEntry
+from trunkline.workers.gateway.socket.registry import SocketRegistry
+from trunkline.workers.gateway.socket.server_envelopes import (
     AckEnvelope,
     AckPayload,
-    ClientMessage,
-    Ping,
     PongEnvelope,
     PongPayload,
     ServerMessage,
-    Subscribe,
-    Unsubscribe,
 )
-from trunkline.workers.gateway.socket.platform_feed import PlatformEntry
-from trunkline.workers.gateway.socket.registry import SocketRegistry
 from trunkline.workers.gateway.socket.subscription import SocketSubscription
 from trunkline.workers.gateway.socket.turn_cursor import TurnCursors
 from trunkline_bus import Refusal, new_id, start_span

@@ -11,13 +11,8 @@ from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.runtime.block_access import BlockRights
 from trunkline.workers.gateway.socket.bounded_log import BoundedLog
 from trunkline.workers.gateway.socket.codec import encode_envelope, now
-from trunkline.workers.gateway.socket.envelopes import (
-    ApprovalRequestEnvelope,
-    ApprovalSettledEnvelope,
-    BankruptEnvelope,
-    PanicEnvelope,
-    StatusEnvelope,
-)
+from trunkline.workers.gateway.socket.event_envelopes import ApprovalRequestEnvelope, ApprovalSettledEnvelope
+from trunkline.workers.gateway.socket.status_envelopes import BankruptEnvelope, PanicEnvelope, StatusEnvelope
 from trunkline.workers.gateway.socket.turn_envelopes import TurnPlace
 from trunkline_bus import new_id
 

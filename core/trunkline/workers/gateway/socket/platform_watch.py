@@ -25,8 +25,26 @@ from trunkline.contracts.workers.subjects import PANIC, PANIC_RELEASE, PULSE_BUC
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.workers.gateway.blocks import merge_pulses
 from trunkline.workers.gateway.services import Services
-from trunkline.workers.gateway.socket import envelopes as out
+from trunkline.workers.gateway.socket.event_envelopes import (
+    ApprovalRequestEnvelope,
+    ApprovalRequestPayload,
+    ApprovalSettledEnvelope,
+    ApprovalSettledPayload,
+)
 from trunkline.workers.gateway.socket.platform_feed import EVERY_BLOCK, EVERYBODY, PLATFORM, PlatformFeed
+from trunkline.workers.gateway.socket.status_envelopes import (
+    BankruptEnvelope,
+    BankruptPayload,
+    BlockActivity,
+    BudgetReset,
+    ConversationStatus,
+    PanicEnvelope,
+    PanicPayload,
+    StatusEnvelope,
+    TurnState,
+    TurnStatus,
+    WorkerStatus,
+)
 from trunkline.workers.gateway.socket.turn_envelopes import TurnPlace
 from trunkline_bus import BusError, ReceivedMessage, Refusal
 
@@ -87,7 +105,7 @@ class PlatformWatch:
 
     async def _load_turns(self) -> None:
         """Tell which turns have not ended, and that all others have."""
-        found: dict[str, tuple[TurnPlace, out.TurnState]] = {}
+        found: dict[str, tuple[TurnPlace, TurnState]] = {}
         for request in await self._services.turns.queued_requests():
             place = TurnPlace(request.block, request.conversation, request.turn)
             last = await self._bus.last(JOURNAL, conversation=request.conversation)
@@ -102,13 +120,13 @@ class PlatformWatch:
         for place, status in found.values():
             self._tell_turn(place, status, None)
         for turn, before in self.feed.present("turn").items():
-            if turn not in found and isinstance(before, out.TurnStatus):
+            if turn not in found and isinstance(before, TurnStatus):
                 self._tell_turn(TurnPlace(before.block, before.conversation, turn), "finished", None)
 
-    def _tell_turn(self, place: TurnPlace, status: out.TurnState, reason: FinishReason | None) -> None:
-        payload = out.TurnStatus(**place._asdict(), status=status, reason=reason)
+    def _tell_turn(self, place: TurnPlace, status: TurnState, reason: FinishReason | None) -> None:
+        payload = TurnStatus(**place._asdict(), status=status, reason=reason)
         self.feed.tell(
-            out.StatusEnvelope,
+            StatusEnvelope,
             payload,
             block=place.block,
             key=("turn", place.turn),
@@ -131,33 +149,33 @@ class PlatformWatch:
         }
         key, settled = ("approval", approval.id), approval.settled
         if settled is None:
-            request = out.ApprovalRequestPayload(
+            request = ApprovalRequestPayload(
                 **place, call=approval.call, name=approval.tool, hash=approval.call_hash, approval=approval.id,
                 question=approval.question, asked_at=approval.asked_at, expires_at=approval.expires_at,
                 reminded_at=approval.reminded_at, detail=approval.detail,
             )  # fmt: skip
-            self.feed.tell(out.ApprovalRequestEnvelope, request, block=approval.block, key=key)
+            self.feed.tell(ApprovalRequestEnvelope, request, block=approval.block, key=key)
             return
-        done = out.ApprovalSettledPayload(
+        done = ApprovalSettledPayload(
             **place, call=approval.call, approval=approval.id, allow=settled.allow, by=settled.by,
             scope=settled.scope, answer=settled.answer, withdrawn=settled.withdrawn,
         )  # fmt: skip
-        self.feed.tell(out.ApprovalSettledEnvelope, done, block=approval.block, key=key, ended=True)
+        self.feed.tell(ApprovalSettledEnvelope, done, block=approval.block, key=key, ended=True)
 
     async def _watch_budgets(self) -> None:
         async with aclosing(watch_budget_events(self._bus)) as events:
             async for event in events:
                 if event.event == "reset":
-                    reset = out.BudgetReset(
+                    reset = BudgetReset(
                         measure=event.measure, window=event.window, block=event.block, by=event.by
                     )
-                    self.alerts.tell(out.StatusEnvelope, reset, block=event.block or EVERY_BLOCK)
+                    self.alerts.tell(StatusEnvelope, reset, block=event.block or EVERY_BLOCK)
                 else:
-                    used_up = out.BankruptPayload(
+                    used_up = BankruptPayload(
                         measure=event.measure, window=event.window, block=event.block, turn=event.turn,
                         used=event.used, limit=event.limit, opens_at=event.opens_at,
                     )  # fmt: skip
-                    self.alerts.tell(out.BankruptEnvelope, used_up, block=event.block or EVERY_BLOCK)
+                    self.alerts.tell(BankruptEnvelope, used_up, block=event.block or EVERY_BLOCK)
 
     # Conversations and blocks ------------------------------------------------------------------------------------
 
@@ -169,8 +187,8 @@ class PlatformWatch:
                         self._note_conversation(*conversation)
                     elif is_block_file(path) and path.startswith(f"{BLOCKS_FOLDER}/"):
                         block = path.split("/")[1]
-                        changed = out.BlockActivity(block=block, changed=True)
-                        self.feed.tell(out.StatusEnvelope, changed, block=block)
+                        changed = BlockActivity(block=block, changed=True)
+                        self.feed.tell(StatusEnvelope, changed, block=block)
 
     def _note_conversation(self, block: str, conversation: str) -> None:
         self._changed_conversations[conversation] = block
@@ -188,11 +206,11 @@ class PlatformWatch:
                     summary = await self._services.conversations.summary(conversation)
                 except Refusal:
                     continue  # it was purged meanwhile
-                payload = out.ConversationStatus(
+                payload = ConversationStatus(
                     block=block, conversation=conversation, title=summary.title, created_at=summary.created_at,
                     updated_at=summary.updated_at, message_count=summary.message_count,
                 )  # fmt: skip
-                self.feed.tell(out.StatusEnvelope, payload, block=block)
+                self.feed.tell(StatusEnvelope, payload, block=block)
 
     async def _watch_blocks(self) -> None:
         """Read what monitors report about blocks. A block that no monitor serves is asleep."""
@@ -202,10 +220,10 @@ class PlatformWatch:
             for block in {beat.block for beat in beats} | set(self.feed.present("block")):
                 pulses = [beat.pulse for beat in beats if beat.block == block]
                 pulse = merge_pulses(pulses) if pulses else BlockStatus()
-                payload = out.BlockActivity(
+                payload = BlockActivity(
                     block=block, status=pulse.status, current_task=pulse.current_task, error=pulse.error
                 )
-                self.feed.tell(out.StatusEnvelope, payload, block=block, key=("block", block))
+                self.feed.tell(StatusEnvelope, payload, block=block, key=("block", block))
             await anyio.sleep(POLL_SECONDS)
 
     # Workers and panic -------------------------------------------------------------------------------------------
@@ -217,11 +235,11 @@ class PlatformWatch:
             beats = [entry.value for entry in await bucket.entries() if entry.value is not None]
             alive = {beat.id: _worker_status(beat) for beat in beats}
             for id, last in self.feed.present("worker").items():
-                if id not in alive and isinstance(last, out.WorkerStatus):
+                if id not in alive and isinstance(last, WorkerStatus):
                     gone = msgspec.structs.replace(last, alive=False)
-                    self.feed.tell(out.StatusEnvelope, gone, block=PLATFORM, key=("worker", id), ended=True)
+                    self.feed.tell(StatusEnvelope, gone, block=PLATFORM, key=("worker", id), ended=True)
             for id, status in alive.items():
-                self.feed.tell(out.StatusEnvelope, status, block=PLATFORM, key=("worker", id))
+                self.feed.tell(StatusEnvelope, status, block=PLATFORM, key=("worker", id))
             await anyio.sleep(POLL_SECONDS)
 
     async def _watch_panic(self) -> None:
@@ -250,17 +268,17 @@ class PlatformWatch:
                     await subscription.aclose()
 
     def _tell_panic(self, on: bool, by: str) -> None:
-        payload = out.PanicPayload(on=on, by=by)
+        payload = PanicPayload(on=on, by=by)
         is_on = bool(self.alerts.present("panic"))
         if on is not is_on:
-            self.alerts.tell(out.PanicEnvelope, payload, block=EVERYBODY, key=("panic", ""), ended=not on)
+            self.alerts.tell(PanicEnvelope, payload, block=EVERYBODY, key=("panic", ""), ended=not on)
 
 
-_STATUSES: dict[str, out.TurnState] = {"started": "running", "parked": "parked", "finished": "finished"}
+_STATUSES: dict[str, TurnState] = {"started": "running", "parked": "parked", "finished": "finished"}
 
 
-def _worker_status(beat: WorkerHeartbeat) -> out.WorkerStatus:
-    return out.WorkerStatus(
+def _worker_status(beat: WorkerHeartbeat) -> WorkerStatus:
+    return WorkerStatus(
         worker=beat.id, worker_kind=beat.kind, host=beat.host, draining=beat.draining,
         restarts=beat.restarts, trouble=beat.trouble, unstored=beat.unstored,
     )  # fmt: skip

@@ -14,10 +14,11 @@ from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.socket.bounded_log import ReaderBehind
+from trunkline.workers.gateway.socket.client_envelopes import Subscribe
 from trunkline.workers.gateway.socket.codec import encode_envelope, now
-from trunkline.workers.gateway.socket.envelopes import ResyncEnvelope, ResyncPayload, Subscribe
 from trunkline.workers.gateway.socket.platform_feed import PlatformEntry
 from trunkline.workers.gateway.socket.registry import SocketRegistry
+from trunkline.workers.gateway.socket.server_envelopes import ResyncEnvelope, ResyncPayload
 from trunkline.workers.gateway.socket.turn_cursor import TurnCursor, TurnCursors
 from trunkline.workers.gateway.socket.turn_envelopes import TurnPlace
 from trunkline_bus import RemoteFault, background_tasks, new_id

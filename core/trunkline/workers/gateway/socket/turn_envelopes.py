@@ -8,8 +8,27 @@ from msgspec import UnsetType
 from trunkline.contracts.approvals.messages import ApprovalScope
 from trunkline.contracts.turns import feed_messages as feed
 from trunkline.workers.gateway.http.events import usage_count
-from trunkline.workers.gateway.socket import envelopes as out
 from trunkline.workers.gateway.socket.codec import encode_envelope, now
+from trunkline.workers.gateway.socket.event_envelopes import (
+    ApprovalRequestEnvelope,
+    ApprovalRequestPayload,
+    ApprovalSettledEnvelope,
+    ApprovalSettledPayload,
+    ChatEnvelope,
+    ChatPayload,
+    TextResetEnvelope,
+    TextResetPayload,
+    ThoughtEnvelope,
+    ThoughtPayload,
+    ToolCallEnvelope,
+    ToolCallPayload,
+    ToolResultEnvelope,
+    ToolResultPayload,
+    TurnEndedEnvelope,
+    TurnEndedPayload,
+)
+from trunkline.workers.gateway.socket.server_envelopes import TurnMessage
+from trunkline.workers.gateway.socket.status_envelopes import AgentStatus, StatusEnvelope
 
 T = TypeVar("T")
 
@@ -40,32 +59,32 @@ def feed_entry(place: TurnPlace, position: str, event: feed.FeedEvent) -> FeedEn
     """Return an event as it is sent. It is the same for every socket."""
     envelope = _envelope(place, position, event)
     whole = text = encode_envelope(envelope)
-    if isinstance(envelope, out.TurnEndedEnvelope) and envelope.payload.detail:
+    if isinstance(envelope, TurnEndedEnvelope) and envelope.payload.detail:
         payload = msgspec.structs.replace(envelope.payload, detail="")
         text = encode_envelope(msgspec.structs.replace(envelope, payload=payload))
-    return FeedEntry(position, text, whole, isinstance(envelope, out.TurnEndedEnvelope))
+    return FeedEntry(position, text, whole, isinstance(envelope, TurnEndedEnvelope))
 
 
-def _envelope(place: TurnPlace, position: str, event: feed.FeedEvent) -> out.TurnMessage:
+def _envelope(place: TurnPlace, position: str, event: feed.FeedEvent) -> TurnMessage:
     head: dict[str, Any] = {"id": f"{place.turn}/{position}", "timestamp": now()}
     at: dict[str, Any] = {**place._asdict(), "position": position}
     match event:
         case feed.TextDelta():
-            text = out.ChatPayload(step=event.step, offset=event.offset, text=event.text, **at)
-            return out.ChatEnvelope(payload=text, **head)
+            text = ChatPayload(step=event.step, offset=event.offset, text=event.text, **at)
+            return ChatEnvelope(payload=text, **head)
         case feed.MessageSteered(message=message):
-            steered = out.ChatPayload(role="user", text=message.content, message_id=message.id, **at)
-            return out.ChatEnvelope(payload=steered, **head)
+            steered = ChatPayload(role="user", text=message.content, message_id=message.id, **at)
+            return ChatEnvelope(payload=steered, **head)
         case feed.ReasoningDelta():
-            thought = out.ThoughtPayload(step=event.step, offset=event.offset, text=event.text, **at)
-            return out.ThoughtEnvelope(payload=thought, **head)
+            thought = ThoughtPayload(step=event.step, offset=event.offset, text=event.text, **at)
+            return ThoughtEnvelope(payload=thought, **head)
         case feed.TextReset(step=step):
-            return out.TextResetEnvelope(payload=out.TextResetPayload(step=step, **at), **head)
+            return TextResetEnvelope(payload=TextResetPayload(step=step, **at), **head)
         case feed.StatusShown():
-            status = out.AgentStatus(name=event.name, data=event.data, text=event.text, **at)
-            return out.StatusEnvelope(payload=status, **head)
+            status = AgentStatus(name=event.name, data=event.data, text=event.text, **at)
+            return StatusEnvelope(payload=status, **head)
         case feed.TurnEnded():
-            return out.TurnEndedEnvelope(payload=_ended(event, at), **head)
+            return TurnEndedEnvelope(payload=_ended(event, at), **head)
         case _:
             return _call_envelope(event, at, head)
 
@@ -74,10 +93,10 @@ def _call_envelope(
     event: feed.ToolStarted | feed.ToolEnded | feed.ApprovalRequested | feed.ApprovalSettled,
     at: dict[str, Any],
     head: dict[str, Any],
-) -> out.TurnMessage:
+) -> TurnMessage:
     match event:
         case feed.ToolStarted(call=call):
-            started = out.ToolCallPayload(
+            started = ToolCallPayload(
                 call=call.id,
                 name=call.name,
                 arguments=call.arguments,
@@ -85,31 +104,31 @@ def _call_envelope(
                 client=event.client,
                 **at,
             )
-            return out.ToolCallEnvelope(payload=started, **head)
+            return ToolCallEnvelope(payload=started, **head)
         case feed.ToolEnded():
-            result = out.ToolResultPayload(
+            result = ToolResultPayload(
                 call=event.call_id, name=event.name, output=event.output, error=event.error,
                 error_kind=event.error_kind, stored=_or_none(event.stored), **at,
             )  # fmt: skip
-            return out.ToolResultEnvelope(payload=result, **head)
+            return ToolResultEnvelope(payload=result, **head)
         case feed.ApprovalRequested(call=call):
-            request = out.ApprovalRequestPayload(
+            request = ApprovalRequestPayload(
                 call=call.id, name=call.name, hash=event.call_hash, question=event.question,
                 approval=_or_none(event.id) or "", arguments=call.arguments, asked_at=_or_none(event.asked_at),
                 expires_at=_or_none(event.expires_at), detail=_or_none(event.detail), **at,
             )  # fmt: skip
-            return out.ApprovalRequestEnvelope(payload=request, **head)
+            return ApprovalRequestEnvelope(payload=request, **head)
         case feed.ApprovalSettled():
             scope: ApprovalScope = "once" if isinstance(event.scope, UnsetType) else event.scope
-            settled = out.ApprovalSettledPayload(
+            settled = ApprovalSettledPayload(
                 call=event.call_id, approval=_or_none(event.id) or "", allow=event.allow, by=event.by,
                 scope=scope, answer=_or_none(event.answer) or "", **at,
             )  # fmt: skip
-            return out.ApprovalSettledEnvelope(payload=settled, **head)
+            return ApprovalSettledEnvelope(payload=settled, **head)
 
 
-def _ended(event: feed.TurnEnded, at: dict[str, Any]) -> out.TurnEndedPayload:
-    return out.TurnEndedPayload(
+def _ended(event: feed.TurnEnded, at: dict[str, Any]) -> TurnEndedPayload:
+    return TurnEndedPayload(
         reason=event.reason, message_id=event.message_id, usage=usage_count(event.usage), code=event.code,
         message=event.sentence or "", detail=event.detail, context=event.context, cost=event.cost,
         answered_by=event.answered_by, **at,
