@@ -35,7 +35,7 @@ from trunkline.runtime.block_access import BlockAccess
 from trunkline.testing.platform import CHANNEL, Platform, PlatformClient, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.workers.gateway.block_cache import BlockCache
-from trunkline.workers.gateway.conversations import ConversationService
+from trunkline.workers.gateway.conversation_service import ConversationService
 from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline.workers.monitor.feed_writer import TextStream
 from trunkline_bus import CallTimeout, Payload, RemoteFault, Subject, Topic, apply, new_id

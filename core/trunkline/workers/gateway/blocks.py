@@ -49,7 +49,7 @@ from trunkline.workers.gateway.block_archives import BlockArchives
 from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.block_stopper import BlockStopper, StopResult
 from trunkline.workers.gateway.block_store import BlockStore, entry_name, unknown_block_error
-from trunkline.workers.gateway.conversations import ConversationService
+from trunkline.workers.gateway.conversation_service import ConversationService
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.workspaces import Workspaces

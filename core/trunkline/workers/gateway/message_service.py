@@ -34,7 +34,7 @@ from trunkline.plugins.ownership import OwnedItem
 from trunkline.runtime.block_access import BlockAccess
 from trunkline.workers.gateway.attachments import AttachmentService
 from trunkline.workers.gateway.blocks import BlockService
-from trunkline.workers.gateway.conversations import ConversationService
+from trunkline.workers.gateway.conversation_service import ConversationService
 from trunkline.workers.gateway.disk_space import BusDiskSpace
 from trunkline.workers.gateway.errors import InvalidField, error_code, refusal
 from trunkline.workers.gateway.fork_request import build_fork_request, check_step, model_used

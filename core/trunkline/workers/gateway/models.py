@@ -10,7 +10,7 @@ from trunkline.contracts.gateway.answerer import Answerer, CheckModel, ChooseMod
 from trunkline.contracts.models.listing import LISTING_SECONDS, ListModels, ModelListings
 from trunkline.contracts.models.subjects import ANSWERER, CHECK_MODEL, LIST_MODELS
 from trunkline.runtime.block_access import BlockAccess
-from trunkline.workers.gateway.conversations import ConversationService
+from trunkline.workers.gateway.conversation_service import ConversationService
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.sender import Sender
 from trunkline_bus import Bus

@@ -19,7 +19,7 @@ from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.block_stopper import BlockStopper
 from trunkline.workers.gateway.block_tasks import BlockTasks
 from trunkline.workers.gateway.blocks import BlockService
-from trunkline.workers.gateway.conversations import ConversationService
+from trunkline.workers.gateway.conversation_service import ConversationService
 from trunkline.workers.gateway.cost_service import CostService
 from trunkline.workers.gateway.dead_letter_service import DeadLetterService
 from trunkline.workers.gateway.disk_space import BusDiskSpace
@@ -30,7 +30,7 @@ from trunkline.workers.gateway.memory_transfer import MemoryTransfer
 from trunkline.workers.gateway.message_service import MessageService
 from trunkline.workers.gateway.models import ModelService
 from trunkline.workers.gateway.overview_service import OverviewService
-from trunkline.workers.gateway.panic import PanicService
+from trunkline.workers.gateway.panic_service import PanicService
 from trunkline.workers.gateway.queue_head import QueueHeadCache
 from trunkline.workers.gateway.queue_limiter import QueueLimiter
 from trunkline.workers.gateway.trace_service import TraceService

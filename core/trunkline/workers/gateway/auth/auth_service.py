@@ -25,7 +25,7 @@ from trunkline.workers.gateway.auth.passkey_challenges import PasskeyChallenges
 from trunkline.workers.gateway.auth.passkeys import PasskeyService
 from trunkline.workers.gateway.auth.policies import PolicyService
 from trunkline.workers.gateway.auth.share_service import ShareService
-from trunkline.workers.gateway.auth.tokens import TokenService
+from trunkline.workers.gateway.auth.token_service import TokenService
 from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import Bus, BusError, ReceivedMessage, key_of
 

@@ -17,7 +17,7 @@ from trunkline.contracts.auth.messages import (
 )
 from trunkline.contracts.auth.passkeys import passkey_view
 from trunkline.workers.gateway.auth.auth_service import AuthService
-from trunkline.workers.gateway.auth.tokens import NewToken, issued
+from trunkline.workers.gateway.auth.token_service import NewToken, issued
 from trunkline.workers.gateway.errors import refuse_errors
 from trunkline_bus import Endpoint, Request, Service
 

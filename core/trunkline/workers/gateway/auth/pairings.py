@@ -22,7 +22,7 @@ from trunkline.contracts.auth.tokens import TokenKind
 from trunkline.errors import ErrorCode
 from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.workers.gateway.auth.auth_audit import AuthAudit
-from trunkline.workers.gateway.auth.tokens import NewToken, TokenService, check_label
+from trunkline.workers.gateway.auth.token_service import NewToken, TokenService, check_label
 from trunkline.workers.gateway.errors import refusal
 from trunkline_bus import Bus, KeyValueEntry, SequenceConflict
 

@@ -16,7 +16,7 @@ from trunkline.workers.gateway.auth.attempt_limiter import AttemptLimiter
 from trunkline.workers.gateway.auth.identities import IdentityService
 from trunkline.workers.gateway.auth.passkey_challenges import ChallengePurpose, PasskeyChallenges
 from trunkline.workers.gateway.auth.passkeys import PasskeyService, Response, to_base64url
-from trunkline.workers.gateway.auth.tokens import NewToken, TokenService
+from trunkline.workers.gateway.auth.token_service import NewToken, TokenService
 from trunkline.workers.gateway.errors import refusal
 from trunkline_bus import Refusal
 

@@ -36,7 +36,7 @@ from trunkline.workers.gateway.http.blocking_approvals import (
     watch_blocking_approvals,
 )
 from trunkline.workers.gateway.http.conversation_resolver import RETRY_COUNT_HEADER, ConversationResolver
-from trunkline.workers.gateway.http.conversations import client_id
+from trunkline.workers.gateway.http.conversation_routes import client_id
 from trunkline.workers.gateway.http.openai_files import load_files
 from trunkline.workers.gateway.http.openai_messages import (
     FINISH_REASONS,

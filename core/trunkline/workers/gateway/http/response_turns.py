@@ -20,7 +20,7 @@ from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import is_owner, sender_of, services_of
 from trunkline.workers.gateway.http.conversation_resolver import ConversationResolver
-from trunkline.workers.gateway.http.conversations import client_id
+from trunkline.workers.gateway.http.conversation_routes import client_id
 from trunkline.workers.gateway.http.openai import check_model
 from trunkline.workers.gateway.http.openai_files import load_files
 from trunkline.workers.gateway.http.openai_messages import split_after_last_answer

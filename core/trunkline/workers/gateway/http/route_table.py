@@ -8,7 +8,7 @@ from trunkline.workers.gateway.http import (
     block_share,
     blocks,
     compaction,
-    conversations,
+    conversation_routes,
     cost_routes,
     dead_letter_routes,
     health,
@@ -25,7 +25,7 @@ from trunkline.workers.gateway.http import (
     openai_transcripts,
     overview_routes,
     pairing_page,
-    panic,
+    panic_routes,
     passkeys,
     recall_routes,
     response_compaction,
@@ -33,7 +33,7 @@ from trunkline.workers.gateway.http import (
     response_tokens,
     sessions,
     socket,
-    tokens,
+    token_routes,
     trace_routes,
     turns,
 )
@@ -45,7 +45,7 @@ AnyRoute: TypeAlias = ScopedRoute | ScopedWebSocketRoute
 def described_routes(metrics_for: Literal["token", "open", "off"] = "token") -> list[AnyRoute]:
     """Return the routes."""
     return [
-        *conversations.ROUTES,
+        *conversation_routes.ROUTES,
         *compaction.ROUTES,
         *openai.ROUTES,
         *response_compaction.ROUTES,
@@ -67,7 +67,7 @@ def described_routes(metrics_for: Literal["token", "open", "off"] = "token") -> 
         *pairing_page.ROUTES,
         *passkeys.ROUTES,
         *identities.ROUTES,
-        *tokens.ROUTES,
+        *token_routes.ROUTES,
         *audit.ROUTES,
         *memory_routes.ROUTES,
         *memory_transfer_routes.ROUTES,
@@ -76,6 +76,6 @@ def described_routes(metrics_for: Literal["token", "open", "off"] = "token") -> 
         *trace_routes.ROUTES,
         *dead_letter_routes.ROUTES,
         *overview_routes.ROUTES,
-        *panic.ROUTES,
+        *panic_routes.ROUTES,
         *metrics.metrics_routes(metrics_for),
     ]

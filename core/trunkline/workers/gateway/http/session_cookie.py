@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.contracts.auth.tokens import SESSION_SECONDS
-from trunkline.workers.gateway.auth.tokens import NewToken
+from trunkline.workers.gateway.auth.token_service import NewToken
 from trunkline.workers.gateway.http.app_state import services_of
 
 

@@ -13,8 +13,8 @@ from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.approvals import AlreadyDecided, ApprovalWithdrawn
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import app_state_of, sender_of, services_of
+from trunkline.workers.gateway.http.conversation_routes import client_id, watch_turn
 from trunkline.workers.gateway.http.conversation_schemas import Accepted, NewMessage
-from trunkline.workers.gateway.http.conversations import client_id, watch_turn
 from trunkline.workers.gateway.http.events import usage_count
 from trunkline.workers.gateway.http.request_reader import read_json, read_optional_json
 from trunkline.workers.gateway.http.responses import (

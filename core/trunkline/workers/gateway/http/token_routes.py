@@ -6,7 +6,7 @@ from starlette.responses import Response
 from trunkline.contracts.auth.messages import IssueToken, RevokeToken
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.auth.tokens import view
+from trunkline.workers.gateway.auth.token_service import view
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
 from trunkline.workers.gateway.http.auth_schemas import IssuedToken, RevokedToken, TokenRequest, TokenStates
