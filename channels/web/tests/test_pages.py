@@ -140,6 +140,26 @@ async def test_a_grant_is_listed_and_revoked(signed_in: Visit) -> None:
     await expect(page.get_by_text("Nothing is allowed beyond one call.")).to_be_visible()
 
 
+async def test_the_first_steps_lead_to_a_first_answer(browser: Browser, running: Platform, axe: str) -> None:
+    """On a phone and by keyboard: the model, the agent's name and how it asks are chosen; the page says what it sends
+    before it sends it; the answer arrives; the block has the choices."""
+    async with visit(browser, running.url, running.token, **PHONE) as found:
+        page = await found.open()
+        await page.get_by_role("link", name="First steps").press("Enter")
+        await expect(page.get_by_role("option", name="scripted", exact=False).first).to_be_attached()
+        await page.get_by_label("Name of the agent").fill("Ada")
+        await page.get_by_label("about every call").press("Space")
+        await expect(page.get_by_text("sends one message, “Hello! What can you do for me?”")).to_be_visible()
+        await check_page(page, axe)
+        await page.get_by_role("button", name="Save and begin").press("Enter")
+        await expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+        settings = (running.home.memory / "blocks/main/block.toml").read_text()
+        assert 'monitor_name = "Ada"' in settings and 'approvals = "all"' in settings
+        block = {"config": {"monitor_name": None, "permissions": {"approvals": "some"}}}
+        assert (await page.request.patch(f"{running.url}/api/blocks/main", data=block)).ok
+        assert found.problems == []
+
+
 async def test_mission_control_shows_what_the_platform_did(
     browser: Browser, running: Platform, axe: str
 ) -> None:

@@ -61,7 +61,8 @@ async def garden(tmp_path: Path) -> AsyncIterator[Platform]:
 
 
 async def test_the_pictures_show_a_conversation(browser: Browser, garden: Platform, tmp_path: Path) -> None:
-    """An answer with a table and code, and a call that waits with its diff, on a wide screen and on a phone."""
+    """An answer with a table and code, and a call that waits with its diff, on a wide screen and on a phone; and the
+    trace of the turn."""
     folder = Path(os.environ.get("TRUNKLINE_WEB_PICTURES", str(tmp_path)))
     async with visit(browser, garden.url, garden.token, viewport=SIZES["wide"]) as found:
         page = await found.open()
@@ -77,4 +78,13 @@ async def test_the_pictures_show_a_conversation(browser: Browser, garden: Platfo
             assert len(picture) < 150_000
         await page.get_by_role("button", name="Allow", exact=True).click()
         await expect(page.get_by_text("It is in your notes.")).to_be_visible()
+        await page.set_viewport_size(SIZES["wide"])  # type: ignore[arg-type]
+        await page.get_by_role("link", name="Trace").last.click()
+        again = page.get_by_role("button", name="Read again")
+        while not await page.locator(
+            ".trace li", has_text="write_file"
+        ).count():  # spans are stored when they end
+            await again.click()
+            await page.wait_for_timeout(200)
+        assert len(await page.screenshot(path=str(folder / "web-trace.png"))) < 150_000
         assert found.problems == []

@@ -17,6 +17,7 @@ const AccountPage = lazy(() => import("./account/AccountPage"));
 const ActivityPage = lazy(() => import("./activity/ActivityPage"));
 const ApprovalsPage = lazy(() => import("./approvals/ApprovalsPage"));
 const MemoryPage = lazy(() => import("./memory/MemoryPage"));
+const SetupPage = lazy(() => import("./setup/SetupPage"));
 const BlocksPage = lazy(() => import("./blocks/BlocksPage"));
 
 export function App() {
@@ -42,6 +43,7 @@ export function App() {
             {page === "approvals" && <ApprovalsPage />}
             {page === "blocks" && <BlocksPage />}
             {page === "account" && <AccountPage />}
+            {page === "setup" && <SetupPage />}
             {page === "memory" && <MemoryPage name={name} />}
             {page === "activity" && <ActivityPage name={name} part={part} />}
           </Suspense>

@@ -19,7 +19,7 @@ export function AttachmentBar({ attachments }: { attachments: Attachments }) {
         onChange={(event) => { attachments.add(event.target.files ?? []); event.target.value = ""; }}
       />
       <Button kind="icon" aria-label={t("attach.choose")} title={t("attach.choose")} onClick={() => field.current?.click()}>
-        📎
+        +
       </Button>
       {attachments.files.length > 0 && (
         <ul className="attachments" aria-label={t("attach.files")}>

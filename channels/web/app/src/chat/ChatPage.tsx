@@ -3,6 +3,7 @@ import { useEffect, useState } from "react";
 
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
+import { addressOf } from "../router";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import "../styles/chat.css";
@@ -52,6 +53,7 @@ function ConversationBody({ id, turn }: { id: string; turn: string }) {
       <div className="turns welcome">
         <h1>{t("chat.welcome")}</h1>
         <p className="dim">{t("chat.welcome.how")}</p>
+        <p><a href={addressOf("setup")}>{t("setup.title")}</a></p>
       </div>
     );
   }
