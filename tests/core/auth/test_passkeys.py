@@ -27,7 +27,7 @@ from trunkline.contracts.auth.tokens import TokensChanged
 from trunkline.testing.platform import Platform, platform
 from trunkline.workers.gateway.auth.attempt_limiter import AttemptLimiter
 from trunkline.workers.gateway.auth.passkeys import PasskeyService
-from trunkline.workers.gateway.auth.tokens import TokenService
+from trunkline.workers.gateway.auth.token_service import TokenService
 
 pytestmark = pytest.mark.anyio
 
