@@ -112,7 +112,8 @@ def check_adapters(config: Config, extra: Iterable[object]) -> None:
     if wanted not in (AUTO, *names):
         raise ConfigError(
             f"There is no model adapter {wanted!r} that can be used ({config.origins['runtime.provider_adapter']}).",
-            hint=f"Give it its settings in [adapters.{wanted}], or choose one of {', '.join([AUTO, *names])}.",
+            hint=f"{key_hint(plugins, wanted)}Give it its settings in [adapters.{wanted}], or choose one of "
+            f"{', '.join([AUTO, *names])}.",
         )
 
 
@@ -142,5 +143,16 @@ def _require_keys(config: Config, plugins: Plugins, name: str) -> None:
         raise ConfigError(
             f"[adapters.{name}] has settings, but the adapter lacks a key or an address, so it cannot answer "
             f"({config.sources.describe_location(('adapters', name))}).",
-            hint=f'See the README of the adapter, or run "trunkline init". {OFFLINE_HINT}',
+            hint=f'{key_hint(plugins, name)}"trunkline init" asks for what is needed. {OFFLINE_HINT}',
         )
+
+
+def key_hint(plugins: Plugins, name: str) -> str:
+    """Return the sentence that says how to set the key of an adapter, and a space; "" without a usual key."""
+    sections = (one.item for one in plugins.config_sections() if one.item.table == "adapters")
+    setup = next((one.setup for one in sections if one.name == name), None)
+    return (
+        f"Set its key before you start: export {setup.keys[0]}=... "
+        if setup is not None and setup.keys
+        else ""
+    )

@@ -74,6 +74,7 @@ def test_no_address_path_or_key_is_shown(detail: str) -> None:
         "qwen2.5-coder is not loaded, e.g. after a restart",
         "temperature 0.7 and/or top_p are not supported",
         "no usable AWS region; set region in [adapters.bedrock], or AWS_REGION",
+        "no variable of keys in [plugins.keys.pools.openai] is set: OPENAI_KEY_1",
     ],
 )
 def test_helpful_error_text_is_kept(detail: str) -> None:

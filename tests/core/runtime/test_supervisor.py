@@ -222,6 +222,17 @@ async def test_wrong_adapter_settings_stop_the_start(
     assert recorded_workers.events == []
 
 
+async def test_a_missing_key_is_reported_with_its_variable(
+    tmp_path: Path, recorded_workers: RecordedWorkers
+) -> None:
+    """Settings without the key of their vendor: the error names the vendor's usual variable."""
+    config = config_at(tmp_path, adapters__groq__model="llama-3.3-70b-versatile")
+    with pytest.raises(BootError, match="lacks a key") as failed:
+        async with running_platform(config, recorded_workers.load, kinds=KINDS):
+            pass
+    assert "export GROQ_API_KEY=" in failed.value.hint
+
+
 async def test_a_memory_worker_needs_no_adapter(tmp_path: Path, recorded_workers: RecordedWorkers) -> None:
     """A command that reads memory of a home with a wrong model configuration works, and does not wait for adapters."""
     config = config_at(tmp_path, runtime__provider_adapter="nobody")

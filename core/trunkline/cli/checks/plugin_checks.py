@@ -11,7 +11,7 @@ from trunkline.contracts.models.listing import is_listed
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import ConfigError, ModelError, PluginError
 from trunkline.home.kill_switch import KillSwitch
-from trunkline.runtime.adapter_selection import default_adapter, describe_default_adapter
+from trunkline.runtime.adapter_selection import default_adapter, describe_default_adapter, key_hint
 from trunkline.workers.tools.live_catalogue import find_manifests
 from trunkline.workers.tools.tool_manifest import load_manifest_tool
 
@@ -72,7 +72,8 @@ async def adapter_configured(context: CheckContext) -> HealthResult | None:
         return ok(f"{describe_default_adapter(context.config, context.plugins)} answers")
     if any(o.item.table == "adapters" and o.item.name == chosen for o in context.plugins.config_sections()):
         return failure(
-            f"Adapter {chosen} lacks its settings.", f'See [adapters.{chosen}], or "trunkline init".'
+            f"Adapter {chosen} lacks its settings.",
+            f'{key_hint(context.plugins, chosen)}See [adapters.{chosen}], or "trunkline init".',
         )
     known = ", ".join(sorted(names)) or "none"
     hint = f"Set runtime.provider_adapter to one of {known}, or install the plugin that provides it."

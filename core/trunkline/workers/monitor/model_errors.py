@@ -42,7 +42,7 @@ _PATH_CONTINUATION = r"(?:\\? (?:[^\s/\\\"'`:]+\\? ){0,3}[^\s/\\\"'`:]*[/\\][^\s
 _FIELDS = r"messages|tools|input|choices|contents|content|response_format|tool_choice|parameters|generation_config|body"
 """The first parts of dotted names that denote fields of a request."""
 
-_SECTION = r"(?:adapters|plugins)\.[a-z_-]+"
+_SECTION = r"(?:adapters|plugins)(?:\.[a-z_-]+)+"
 """A section of ``trunkline.toml``, which a cure names in brackets."""
 
 _HIDDEN = tuple(

@@ -231,7 +231,7 @@ class SharedKeyPool:
 
     def _no_key(self) -> ModelError:
         names = ", ".join(self._settings.variables)
-        detail = f"no variable of plugins.keys.pools.{self.adapter}.keys is set: {names}"
+        detail = f"no variable of keys in [plugins.keys.pools.{self.adapter}] is set: {names}"
         return ModelError(ErrorCode.PROVIDER_ERROR, "authentication", detail)
 
 

@@ -40,11 +40,14 @@ class RedactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 def _check_pattern(place: str, pattern: str) -> None:
     import re2
 
+    options = re2.Options()
+    options.log_errors = False  # RE2 would print them, too
     try:
-        matches_nothing = re2.compile(pattern).search("") is not None
+        matches_nothing = re2.compile(pattern, options).search("") is not None
     except re2.error as error:
+        why = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
         raise ConfigError(
-            f"{place} is no regular expression: {error}.", hint="Write it in the syntax of RE2."
+            f"{place} is no regular expression: {why}.", hint="Write it in the syntax of RE2."
         ) from error
     if matches_nothing:
         raise ConfigError(
