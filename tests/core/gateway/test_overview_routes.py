@@ -223,6 +223,14 @@ async def test_the_overview_shows_workers_and_queues(env: Environment) -> None:
     assert seen["lately"]["minutes"] == 5.0 and seen.get("panic", "") == ""
 
 
+async def test_plugins_are_listed_without_their_places(env: Environment) -> None:
+    """Each with its status and hooks; no path of the server."""
+    listed = await get(env, "/api/plugins")
+    budget = next(one for one in listed["plugins"] if one["owner"] == "trunkline-budget")
+    assert budget["status"] == "loaded" and "trunkline_http_routes" in budget["hooks"]
+    assert "site-packages" not in str(listed) and "/src/" not in str(listed)
+
+
 @pytest.mark.parametrize("who", ["guest", "limited", "mallory"])
 async def test_what_counts_for_all_blocks_is_for_the_owner_alone(env: Environment, who: str) -> None:
     """Neither operating a block, nor the scope of the owner, nor a token of the owner for one block is enough."""
@@ -230,6 +238,7 @@ async def test_what_counts_for_all_blocks_is_for_the_owner_alone(env: Environmen
     async with httpx.AsyncClient(base_url=env.url, headers={HEADER: who}, timeout=60) as http:
         for method, path in (
             ("get", "/api/overview"),
+            ("get", "/api/plugins"),
             ("get", "/api/dead-letters"),
             ("get", f"/api/dead-letters/{id}"),
             ("post", f"/api/dead-letters/{id}/retry"),

@@ -7,6 +7,7 @@ from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.gateway.messages import DeletedResponse
 from trunkline.contracts.gateway.subjects import DELETED_RESPONSE_BUCKET
 from trunkline.home.kill_switch import KillSwitch
+from trunkline.plugins import Plugins
 from trunkline.runtime.audit_log import AuditLog
 from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.runtime.auth.token_registry import TokenRegistry
@@ -66,6 +67,7 @@ class Services:
     overview: OverviewService
     room: BusDiskSpace
     audit: AuditLog
+    plugins: Plugins
     panic: PanicService
     attachments: AttachmentService
     files: FileService
@@ -129,6 +131,7 @@ class Services:
             overview=OverviewService(bus, KillSwitch(context.home.path)),
             room=room,
             audit=audit,
+            plugins=plugins,
             panic=PanicService(bus, KillSwitch(context.home.path), audit),
             attachments=attachments,
             deleted_responses=bus.kv(DELETED_RESPONSE_BUCKET),

@@ -148,6 +148,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ("delete", "/api/dead-letters/{id}", "Delete a dead letter.", None, 204, NO_CONTENT),
     ("post", "/api/dead-letters/{id}/retry", "Send a dead letter again.", None, 204, NO_CONTENT),
     ("get", "/api/overview", "Workers, queues, streams and failures.", None, 200, overview.PlatformState),
+    ("get", "/api/plugins", "The plugins, and what is wrong with them.", None, 200, system.PluginItems),
     ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.ChatCompletion),
     (
         "post", "/v1/responses", "OpenAI's Responses API.",

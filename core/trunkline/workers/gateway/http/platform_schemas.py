@@ -58,3 +58,33 @@ class Readiness(Out, frozen=True, kw_only=True):
 
     status: Literal["ready", "not_ready"]
     checks: dict[str, str]
+
+
+class PluginItem(Out, frozen=True, kw_only=True):
+    """A plugin. ``owner`` is its distribution, ``name`` its entry point. ``reason`` says why it is not loaded, ``hint``
+    what to do. ``hooks`` are those that it implements.
+    """
+
+    owner: str
+    name: str
+    version: str
+    status: Literal["loaded", "failed", "refused", "disabled", "quarantined", "isolated"]
+    reason: str = ""
+    hint: str = ""
+    hooks: tuple[str, ...] = ()
+
+
+class PluginProblem(Out, frozen=True, kw_only=True):
+    """A hook of a loaded plugin that cannot be used. The rest of the plugin can."""
+
+    owner: str
+    hook: str
+    reason: str
+
+
+class PluginItems(Out, frozen=True, kw_only=True):
+    """The plugins, the problems that the gateway has found so far, and the required plugins that are not loaded."""
+
+    plugins: tuple[PluginItem, ...]
+    problems: tuple[PluginProblem, ...] = ()
+    missing: tuple[str, ...] = ()

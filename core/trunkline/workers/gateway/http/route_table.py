@@ -27,6 +27,7 @@ from trunkline.workers.gateway.http import (
     pairing_page,
     panic_routes,
     passkeys,
+    plugin_routes,
     recall_routes,
     response_compaction,
     response_socket,
@@ -76,6 +77,7 @@ def described_routes(metrics_for: Literal["token", "open", "off"] = "token") -> 
         *trace_routes.ROUTES,
         *dead_letter_routes.ROUTES,
         *overview_routes.ROUTES,
+        *plugin_routes.ROUTES,
         *panic_routes.ROUTES,
         *metrics.metrics_routes(metrics_for),
     ]
