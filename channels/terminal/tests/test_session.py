@@ -13,6 +13,7 @@ from prompt_toolkit.document import Document
 
 from trunkline.contracts.channels.foreground_channel import TerminalSession
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.models.listing import AdapterListing, ListedModel
 from trunkline.contracts.turns.feed_messages import (
@@ -499,3 +500,10 @@ def test_models_are_completed_by_any_part_of_their_name() -> None:
 
     assert offered("/model ") == ["default", "a/big", "a/small"]
     assert offered("/model SMA") == ["a/small"] and offered("/mod") == ["model"]
+
+
+def test_a_session_without_a_model_begins_with_what_to_do() -> None:
+    """The name of the offline adapter alone would not say that no model answers."""
+    assert "trunkline init" in text_format.answerer_line(Answerer(label="offline"))
+    assert text_format.answerer_line(Answerer(label="openai/gpt")) == "openai/gpt answers."
+    assert text_format.answerer_line(Answerer()) == ""

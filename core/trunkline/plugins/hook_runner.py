@@ -206,7 +206,8 @@ class HookRunner:
         hint: str,
         plugin: object | None = None,
     ) -> None:
-        log.warning("plugin %s is not used (%s): %s %s", candidate.owner, candidate.where, reason, hint)
+        sentence = f"{reason.rstrip('.')}."
+        log.warning("plugin %s is not used (%s): %s %s", candidate.owner, candidate.where, sentence, hint)
         self._state(candidate, status, reason, hint, _guards_of(candidate, plugin))
 
     def _state(

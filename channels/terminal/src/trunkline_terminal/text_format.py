@@ -85,6 +85,9 @@ def question_prompt(options: Sequence[str]) -> Prompt[str]:
     return Prompt(how, "Answer", lambda line: chosen(line, options) or None, "Answer in a line")
 
 
+OFFLINE = "offline"
+"""The adapter that answers without a model."""
+
 FOLDED_LINES = 3
 """Lines of a tool's result that are shown before it is folded."""
 
@@ -135,6 +138,8 @@ def answerer_line(answerer: Answerer) -> str:
     """Return the line that names the answering model at the start of a session; "" when it is unknown."""
     if answerer.problem:
         return f"No model answers here: {answerer.problem}"
+    if answerer.label == OFFLINE:
+        return "No model is set up: you get what memory holds. trunkline init sets one up."
     return f"{answerer.label} answers." if answerer.label else ""
 
 

@@ -223,7 +223,7 @@ def _made(
         NAME.match(name), name, "its name may have letters, digits, _ and -, 64 at most", "Give name=..."
     )
     _refuse_unless(
-        effect in typing.get_args(Effect), name, f"{effect!r} is no effect", "read, write, send or exec."
+        effect in typing.get_args(Effect), name, f"{effect!r} is no effect", "Say read, write, send or exec."
     )
     _refuse_unless(
         description, name, "it has no docstring", "The model chooses tools by it: say what it does."

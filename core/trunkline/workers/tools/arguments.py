@@ -158,7 +158,8 @@ def _refuse_missing(spec: CallSchema, schema: Mapping[str, Any], arguments: Argu
         wanted = ", ".join(f'"{name}" ({_asked(spec, properties.get(name, {}))})' for name in missing)
         came = ", ".join(f'"{name}"' for name in arguments) or "nothing"
         raise ToolError(
-            f"{spec.name}: {wanted} is missing; the call gave {came}. {_NOT_RUN}", kind="invalid_arguments"
+            f"{spec.name}: {wanted} {'is' if len(missing) == 1 else 'are'} missing; the call gave {came}. {_NOT_RUN}",
+            kind="invalid_arguments",
         )
 
 
