@@ -1,12 +1,12 @@
 /** The text of an answer as Markdown. The text is not trusted: HTML is shown as text, links lead to http, https and mail
  * only, and a picture from elsewhere is a link until a person follows it. */
-import { memo, useMemo, type ComponentProps } from "react";
+import { memo, useMemo, useState, type ComponentProps } from "react";
 import ReactMarkdown, { type Components, type Options } from "react-markdown";
 import rehypeSanitize, { defaultSchema } from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
 import remarkMath from "remark-math";
 
-import { partsOf, type ListPart } from "./blocks";
+import { MarkdownDivider, type ListPart } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
 import { Formula } from "./Formula";
 import "../styles/markdown.css";
@@ -29,7 +29,8 @@ const COMPONENTS: Components = {
 };
 
 export default function Markdown({ text, isGrowing }: { text: string; isGrowing: boolean }) {
-  const parts = useMemo(() => partsOf(text, isGrowing), [text, isGrowing]);
+  const [divider] = useState(() => new MarkdownDivider());
+  const parts = useMemo(() => divider.divide(text, isGrowing), [divider, text, isGrowing]);
   return (
     <div className="markdown">
       {parts.map((part, index) => (part.kind === "list" ? <List key={index} list={part} /> : <Block key={index} text={part.text} />))}

@@ -8,6 +8,8 @@ export type MarkdownPart = { kind: "block"; text: string } | ListPart;
 export interface ListPart {
   kind: "list";
   isOrdered: boolean;
+  /** The sign before its items, such as `-`, or behind their numbers. Another sign begins another list. */
+  mark: string;
   start: number;
   /** A tight list has no paragraphs in its items. */
   isTight: boolean;
@@ -32,9 +34,54 @@ const marked = new Marked({
   ],
 });
 
-export function partsOf(text: string, isGrowing: boolean): MarkdownPart[] {
-  const whole = isGrowing ? remend(text) : text; // closes what is open, such as **bold, until the rest arrives
-  return new marked.Lexer(marked.defaults).blockTokens(whole, []).filter((token) => token.type !== "space").map(partOf);
+/** The last items of a list, and the last blocks, may still change. */
+const OPEN = 2;
+
+/** Divides a text that grows. What more text cannot change is not read again. */
+export class MarkdownDivider {
+  private before = "";
+  private settled: MarkdownPart[] = [];
+
+  divide(text: string, isGrowing: boolean): MarkdownPart[] {
+    if (!isGrowing) return partsOf(tokensOf(text));
+    if (!text.startsWith(this.before)) [this.before, this.settled] = ["", []];
+    const rest = text.slice(this.before.length);
+    const tokens = tokensOf(remend(rest)); // closes what is open, such as **bold, until the rest arrives
+    const parts = joined(this.settled, partsOf(tokens));
+    const settled = settledTokens(tokens);
+    const read = settled.map((token) => token.raw).join("");
+    if (rest.startsWith(read)) {
+      this.before += read;
+      this.settled = joined(this.settled, partsOf(settled));
+    }
+    return parts;
+  }
+}
+
+function partsOf(tokens: Token[]): MarkdownPart[] {
+  return tokens.filter((token) => token.type !== "space").map(partOf);
+}
+
+function tokensOf(text: string): Token[] {
+  return new marked.Lexer(marked.defaults).blockTokens(text, []);
+}
+
+/** The tokens that more text does not change. Of a list at the end, these are all items but the last. */
+function settledTokens(tokens: Token[]): Token[] {
+  const last = tokens.at(-1);
+  if (last?.type !== "list") return tokens.slice(0, -OPEN);
+  const list = last as Tokens.List;
+  const items = list.items.slice(0, -OPEN);
+  if (items.length === 0) return tokens.slice(0, -1);
+  return [...tokens.slice(0, -1), { ...list, items, raw: items.map((item) => item.raw).join("") }];
+}
+
+/** A list that goes on is one list. */
+function joined(settled: MarkdownPart[], added: MarkdownPart[]): MarkdownPart[] {
+  const [last, first] = [settled.at(-1), added[0]];
+  if (last?.kind !== "list" || first?.kind !== "list" || last.mark !== first.mark) return [...settled, ...added];
+  const whole = { ...last, isTight: last.isTight && first.isTight, items: [...last.items, ...first.items] };
+  return [...settled.slice(0, -1), whole, ...added.slice(1)];
 }
 
 function partOf(token: Token): MarkdownPart {
@@ -43,6 +90,7 @@ function partOf(token: Token): MarkdownPart {
   return {
     kind: "list",
     isOrdered: list.ordered,
+    mark: /[-*+.)]/.exec(list.raw)?.[0] ?? "",
     start: Number(list.start) || 1,
     isTight: !list.loose,
     items: list.items.map((item) => `${taskOf(item)}${withDollars(item.text)}`),
