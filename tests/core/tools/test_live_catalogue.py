@@ -12,6 +12,7 @@ from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.plugins import OwnedItem
 from trunkline.workers.tools.live_catalogue import LiveCatalogue, ToolSupply
+from trunkline.workers.tools.tool_sources import ToolSourceRunner
 
 pytestmark = pytest.mark.anyio
 
@@ -70,7 +71,7 @@ def live_catalogue(plugins: NoPlugins, isolated: Index, remotes: Index, folder: 
         config=cast(Any, SimpleNamespace(settings=settings)),
         built_in=(),
         isolated=cast(Any, isolated),
-        sources=cast(Any, Index()),
+        sources=ToolSourceRunner((), cast(Any, None)),
     )
     return LiveCatalogue(supply, cast(Any, remotes))
 
