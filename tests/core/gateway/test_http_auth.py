@@ -16,6 +16,7 @@ from tests.other_users import HEADER, Visitors, share
 from trunkline.api.bus import Refusal
 from trunkline.api.gateway import HttpRoute
 from trunkline.config import InvalidConfig, load_config
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.errors import StorageError, TrunklineError
@@ -92,6 +93,15 @@ async def test_a_plugin_cannot_name_somebody_like_a_part_of_trunkline(id: str) -
     assert await door.identify([(HEADER, id)]) is None
     ann = HttpAuth("the-real-token-of-this-home", [OwnedItem("proxy", Visitors(Identity(id="ann")))])
     assert (await ann.identify([(HEADER, "ann")])) == Identity(id="ann")
+
+
+@pytest.mark.parametrize("type", ["collaborator", "service"])
+async def test_a_plugin_gives_nobody_else_the_scope_of_the_owner(type: str) -> None:
+    """A route that asks for the scope ``owner`` alone, such as one of a plugin, would let that person in."""
+    guest = Visitors(Identity(id="ann", type=type, scope=TokenScope.OWNER))
+    door = HttpAuth("the-real-token-of-this-home", [OwnedItem("proxy", guest)])
+    admitted = await door.identify([(HEADER, "ann")])
+    assert admitted == Identity(id="ann", type=type, scope=TokenScope.OPERATE)
 
 
 async def test_the_gateway_has_no_agent_loop_route(env: Environment) -> None:
@@ -294,9 +304,8 @@ class TestPlugins:
 
     async def test_routes_of_plugins(self, env: Environment) -> None:
         """They are under ``/x/<plugin>/``, and need the credential unless public; a failing one reveals no detail."""
-        owner = next(
-            one.owner for one in env.platform.instance.workers["gateway"].context.plugins.http_routes()
-        )
+        routes = env.platform.instance.workers["gateway"].context.plugins.http_routes()
+        owner = next(one.owner for one in routes if one.item.path.endswith("open"))
         async with bare(env) as client:
             assert (await client.get(f"/x/{owner}/open")).text == "open"
             assert (await client.get(f"/x/{owner}/closed")).status_code == 401

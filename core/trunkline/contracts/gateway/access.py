@@ -26,9 +26,9 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     for anyone else the folder of the block that the turn is in. They only restrict. A permission that cannot be parsed
     permits nothing.
 
-    ``scope`` is what the request may do. ``token_id`` is the access token that the request presents, "" for the token
-    of the home and for the credentials of a plugin. ``blocks`` are the only blocks that the token reaches; None means
-    no restriction.
+    ``scope`` is what the request may do; anyone but an owner has at most ``operate``. ``token_id`` is the access token
+    that the request presents, "" for the token of the home and for the credentials of a plugin. ``blocks`` are the only
+    blocks that the token reaches; None means no restriction.
     """
 
     id: str

@@ -10,7 +10,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 import anyio
+import msgspec
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.auth.tokens import TOKEN_PREFIX
 from trunkline.contracts.gateway.access import OWNER, Authenticator, Identity
 from trunkline.plugins.ownership import OwnedItem
@@ -103,8 +105,17 @@ class HttpAuth:
                 return None
             if identity is not None:
                 admitted = self._tokens is None or await self._tokens.admits(identity)
-                return identity if admitted else None
+                return _bounded(identity, owned.owner) if admitted else None
         return None
+
+
+def _bounded(identity: Identity, plugin: str) -> Identity:
+    """Return the identity that a plugin names, without the scope ``owner`` if it is not an owner. A route that asks for
+    this scope alone would let that person in."""
+    if identity.type == OWNER.type or not identity.may(TokenScope.OWNER):
+        return identity
+    log.warning("plugin %s gave %r the scope owner, which only an owner has", plugin, identity.id)
+    return msgspec.structs.replace(identity, scope=TokenScope.OPERATE)
 
 
 def _is_reserved(identity: Identity) -> bool:
