@@ -11,6 +11,7 @@ dies leaves its opened records behind; ``cost_recovery`` writes their entries.
 import logging
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Protocol
@@ -84,10 +85,12 @@ class CostLedger:
         self._bus = bus
         self._worker = worker
         self._prices = prices
-        self._ended: deque[tuple[CostEntry | None, int]] = deque()
-        """The entries that are not stored yet (None for a stored one), each with the sequence of the opened record."""
+        self._open: set[str] = set()
+        """The ids of requests whose opened records are stored, or may be."""
+        self._ended: deque[_Ended] = deque()
         self._unsent: deque[RequestOpened] = deque()
         """The opened records of requests that were not sent, which the server may store nevertheless."""
+        self._is_reconnected = False
         self._some = anyio.Event()
 
     def request(self, request: ModelRequest, source: AnswerSource) -> RequestRecord:
@@ -113,6 +116,7 @@ class CostLedger:
     async def run(self) -> None:
         """Delete the opened records of ended requests, and store the entries that the bus did not take at first, until
         cancelled."""
+        undo = self._bus.on_reconnect(self._reconnected)
         try:
             while True:
                 await self._some.wait()
@@ -120,6 +124,7 @@ class CostLedger:
                 while not await self._settle_all():  # noqa: ASYNC110 - the bus reports no event to wait for
                     await anyio.sleep(PAUSE)
         finally:
+            undo()
             with anyio.move_on_after(LAST_SECONDS, shield=True):
                 await self._settle_all()
 
@@ -127,6 +132,7 @@ class CostLedger:
         """Store an opened record and return its sequence. Raises BusError. If it raises, also because the caller was
         cancelled, nothing may be sent, and the record is deleted in the background if the server has it.
         """
+        self._open.add(opened.entry.id)
         try:
             return await self._append_opened(opened)
         except BaseException:
@@ -155,40 +161,66 @@ class CostLedger:
                 left = None
             except BusError as error:
                 log.warning("the cost of request %s is stored later: %s", entry.id, error)
-        self._ended.append((left, opened))
+        self._ended.append(_Ended(entry.id, opened, left))
         self._some.set()
 
     async def _settle_all(self) -> bool:
         """Settle the ended requests in order. Report whether all are settled."""
-        while self._unsent:
-            if not await self._discard(self._unsent[0]):
-                return False
-            self._unsent.popleft()
-        while self._ended:
-            entry, opened = self._ended[0]
-            try:
-                if entry is not None:
-                    await append_entry(self._bus, entry)
-                    self._ended[0] = (None, opened)
-                await self._bus.delete(OPENED_REQUEST, opened, missing_ok=True)
-            except BusError as error:
-                log.warning("an ended request cannot be recorded now: %s", error)
-                return False
-            self._ended.popleft()
-        return True
-
-    async def _discard(self, opened: RequestOpened) -> bool:
-        """Delete the opened record of a request that was not sent. Report whether it is deleted."""
         try:
-            with suppress(SequenceConflict):
-                await self._append_opened(opened)  # arrives after the first one, if that was still under way
-            stored = await self._bus.last(OPENED_REQUEST, worker=self._worker, id=opened.entry.id)
-            if stored is not None:
-                await self._bus.delete(OPENED_REQUEST, stored.seq, missing_ok=True)
+            while self._unsent:
+                await self._discard(self._unsent[0])
+                self._open.discard(self._unsent.popleft().entry.id)
+            while self._ended:
+                await self._settle(self._ended[0])
+                self._open.discard(self._ended.popleft().id)
+            if self._is_reconnected:
+                await self._delete_again()
         except BusError as error:
-            log.warning("the record of a request that was not sent cannot be deleted now: %s", error)
+            log.warning("the records of ended requests cannot be settled now: %s", error)
             return False
         return True
+
+    async def _settle(self, ended: "_Ended") -> None:
+        if ended.entry is not None:
+            await append_entry(self._bus, ended.entry)
+            ended.entry = None
+        await self._bus.delete(OPENED_REQUEST, ended.opened, missing_ok=True)
+
+    async def _discard(self, opened: RequestOpened) -> None:
+        """Delete the opened record of a request that was not sent."""
+        with suppress(SequenceConflict):
+            await self._append_opened(opened)  # arrives after the first one, if that was still under way
+        stored = await self._bus.last(OPENED_REQUEST, worker=self._worker, id=opened.entry.id)
+        if stored is not None:
+            await self._bus.delete(OPENED_REQUEST, stored.seq, missing_ok=True)
+
+    async def _reconnected(self) -> None:
+        self._is_reconnected = True
+        self._some.set()
+
+    async def _delete_again(self) -> None:
+        """Delete the opened records of requests that ended before.
+
+        A server whose disk was full may restart with records that it had deleted. Each would stay until this worker
+        ends, and then be taken for a request that a crash interrupted.
+        """
+        self._is_reconnected = False
+        try:
+            async for stored in self._bus.history(OPENED_REQUEST, worker=self._worker):
+                if stored.data.entry.id not in self._open:
+                    await self._bus.delete(OPENED_REQUEST, stored.seq, missing_ok=True)
+        except BusError:
+            self._is_reconnected = True
+            raise
+
+
+@dataclass(slots=True)
+class _Ended:
+    """A request that ended. ``opened`` is the sequence of its opened record. ``entry`` is None once it is stored."""
+
+    id: str
+    opened: int
+    entry: CostEntry | None
 
 
 class _LedgerRequest:

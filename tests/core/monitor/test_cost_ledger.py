@@ -1,14 +1,16 @@
 """The cost ledger: one entry for each request to a model, whatever happens to the request or to the worker."""
 
 import json
+import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 import trunkline
 from trunkline.api.model import (
@@ -37,7 +39,7 @@ from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedMo
 from trunkline.workers.memory import log_writer
 from trunkline.workers.monitor import cost_recovery
 from trunkline.workers.monitor.cost_recovery import CostRecovery
-from trunkline_bus import Bus, apply
+from trunkline_bus import Bus, BusError, apply
 from trunkline_bus.server.child_process import send_signal
 from trunkline_bus.streams.jetstream import request_api as jetstream
 
@@ -274,3 +276,37 @@ async def test_a_request_that_was_not_sent_leaves_no_record(monkeypatch: pytest.
             worker.cancel_scope.cancel()
         await CostRecovery(running.bus, "monitor_other").recover()
         assert await settled(running.bus) and await entries(running.bus) == []
+
+
+async def test_a_deletion_that_the_server_forgot_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server whose disk was full restarts with the opened record of a request that ended. It is deleted again; that
+    of a request that is being answered stays."""
+    monkeypatch.setattr(cost_recovery, "INTERVAL", 3_600.0)
+    async with running_with([]) as running:
+        server, bus = running.instance.server, running.bus
+        assert server is not None
+        ledger = CostLedger(bus, "monitor_1", PriceTable({}))
+        source = AnswerSource(adapter="scripted", vendor="", requested="")
+
+        async def open_ids() -> list[str]:
+            return [one.data.entry.id async for one in bus.history(OPENED_REQUEST)]
+
+        async with anyio.create_task_group() as worker:
+            worker.start_soon(ledger.run)
+            asked = ModelRequest(messages=(), adapter="scripted", id="request_1")
+            async with ledger.request(asked, source), ledger.request(replace(asked, id="request_2"), source):
+                async with ledger.request(replace(asked, id="request_3"), source):
+                    pass
+                await until(lambda: _are(open_ids, {"request_1", "request_2"}))
+                await _open(bus, "request_3", worker="monitor_1")
+                await _open(bus, "request_4", worker="monitor_2")
+                os.kill(server.pid, signal.SIGKILL)
+                await until(lambda: _are(open_ids, {"request_1", "request_2", "request_4"}))
+            await until(lambda: _are(open_ids, {"request_4"}))
+            worker.cancel_scope.cancel()
+
+
+async def _are(read: Callable[[], Awaitable[list[str]]], wanted: set[str]) -> bool:
+    with suppress(BusError):  # the server is being restarted
+        return set(await read()) == wanted
+    return False
