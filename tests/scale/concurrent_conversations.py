@@ -17,7 +17,11 @@ WAITING = 2
 """How many messages of a conversation are under way at once: one is answered, the others queue behind it."""
 
 PEOPLE = 16
-"""Conversations enough for 4 or 8 partitions to have some each. Their ids come of the marks, so it is no chance."""
+"""Conversations enough for each of 4 or 8 partitions to have one."""
+
+LETTER = "y"
+"""The beginning of the marks. The ids of the conversations come of the marks, and so do their partitions. With some
+other letters one of 8 partitions has no conversation, so nobody takes it."""
 
 UNTOLD = 2.0
 """Seconds after which the journal is asked whether a turn has ended, because the fact may be lost with its monitor."""
@@ -79,7 +83,7 @@ class ConcurrentConversations:
             await self._until_ended(said)
 
     async def _say(self, number: int, mine: list[SentMessage]) -> SentMessage:
-        mark = f"p{number}m{len(mine)}"
+        mark = f"{LETTER}{number}m{len(mine)}"
         conversation = mine[0].accepted.conversation if mine else None
         message = SendMessage(
             content=f"{self._program(mark)} ;; say:{mark}", conversation=conversation, client_id=mark
