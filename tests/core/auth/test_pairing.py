@@ -10,11 +10,12 @@ import httpx
 import msgspec
 import pytest
 
+from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.auth.client import AuthClient
 from trunkline.contracts.auth.pairing_codes import PendingPairings
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.auth.subjects import PAIRING_BUCKET, TOKEN_BUCKET, TOKENS_CHANGED
-from trunkline.contracts.auth.tokens import TokensChanged
+from trunkline.contracts.auth.tokens import AccessTokenRecord, TokensChanged
 from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import RemoteFault
@@ -272,35 +273,129 @@ async def test_a_pairing_is_for_a_known_identity_and_its_scope(entrance: Entranc
     assert (await entrance.pair(started.code)).status_code == 409
 
 
-async def test_an_old_session_gets_another_token(entrance: Entrance) -> None:
-    """PA-F23: a session older than a day rotates: the new cookie counts, and the earlier one for a minute more."""
-    started = await entrance.auth.start_pairing()
-    async with entrance.browser() as http:
-        await http.post(PAIR, json={"code": started.code, "as": "cookie"})
-        old = http.cookies[entrance.cookie]
-        await http.get(ME)
-        assert http.cookies[entrance.cookie] == old
-        bucket = entrance.running.bus.kv(TOKEN_BUCKET)
-        entry = max(await bucket.entries(), key=lambda one: one.revision)
-        assert entry.value is not None
-        aged = msgspec.structs.replace(entry.value, created=datetime.now(UTC) - timedelta(days=2))
-        await bucket.put(entry.key, aged)
-        assert (await http.get(ME)).status_code == 200
-        new = http.cookies[entrance.cookie]
-        assert new != old
-        assert (await http.get(ME)).status_code == 200
-        http.cookies.clear()
-        earlier = {"cookie": f"{entrance.cookie}={old}"}
-        assert (await http.get(ME, headers=earlier)).status_code == 200
-        rotated = await bucket.get(entry.key)
-        assert rotated is not None and rotated.value is not None
+class OldSession:
+    """A session that is old enough for another token. Each request names its token, as different tabs may."""
+
+    def __init__(self, entrance: Entrance, http: httpx.AsyncClient, id: str, token: str) -> None:
+        self.entrance, self.http, self.id, self.token = entrance, http, id, token
+
+    async def get_me(self, token: str) -> httpx.Response:
+        headers = {"cookie": f"{self.entrance.cookie}={token}"}
+        self.http.cookies.clear()
+        return await self.http.get(ME, headers=headers)
+
+    async def next_token(self, token: str) -> str | None:
+        """Return the token that an answer gives instead of this one; None if it gives none."""
+        answer = await self.get_me(token)
+        assert answer.status_code == 200
+        return answer.cookies.get(self.entrance.cookie)
+
+    async def record(self) -> AccessTokenRecord:
+        entry = await self.entrance.running.bus.kv(TOKEN_BUCKET).get(self.id)
+        assert entry is not None and entry.value is not None
+        return entry.value
+
+    async def change(self, **fields: Any) -> None:
+        """Change the record behind the gateway's back, and announce it."""
+        record = msgspec.structs.replace(await self.record(), **fields)
+        bus = self.entrance.running.bus
+        await bus.kv(TOKEN_BUCKET).put(self.id, record)
+        await bus.publish(TOKENS_CHANGED, TokensChanged(ids=(self.id,)))
+
+    async def rotate(self) -> str:
+        """Let the browser get its next token and present it, more than a minute ago; return it."""
+        new = await self.next_token(self.token)
+        assert new is not None and await self.next_token(new) is None
         past = datetime.now(UTC) - timedelta(seconds=61)
-        await bucket.put(entry.key, msgspec.structs.replace(rotated.value, rotated=past))
-        await entrance.running.bus.publish(TOKENS_CHANGED, TokensChanged(ids=(entry.key,)))
-        with anyio.fail_after(1):
-            while (await http.get(ME, headers=earlier)).status_code != 401:  # noqa: ASYNC110  it is asked over HTTP
-                await anyio.sleep(0.02)
-        assert (await http.get(ME, headers={"cookie": f"{entrance.cookie}={new}"})).status_code == 200
+        await self.change(confirmed=past, scope=TokenScope.READ)
+        with anyio.fail_after(5):
+            while (await self.get_me(new)).json()["scope"] != "read":  # noqa: ASYNC110  it is asked over HTTP
+                await anyio.sleep(0.01)
+        return new
+
+
+@pytest.fixture
+async def old_session(entrance: Entrance) -> AsyncIterator[OldSession]:
+    started = await entrance.auth.start_pairing(scope=TokenScope.CHAT)
+    async with entrance.browser() as http:
+        token = (await http.post(PAIR, json={"code": started.code, "as": "cookie"})).cookies[entrance.cookie]
+        session = OldSession(entrance, http, (await entrance.auth.tokens())[-1].id, token)
+        assert await session.next_token(token) is None
+        await session.change(created=datetime.now(UTC) - timedelta(days=2))
+        yield session
+
+
+async def ended_copies(entrance: Entrance, id: str) -> int:
+    entries = [one async for one in entrance.running.bus.history(AUDIT)]
+    return sum(one.data.status == "session_copied" and id in one.data.why for one in entries)
+
+
+async def test_an_old_session_gets_another_token(old_session: OldSession) -> None:
+    """PA-F23: a session older than a day rotates. Requests of other tabs are under way with the earlier cookie, so it
+    counts for a minute after the new one was presented, and nobody gets another token for it.
+    """
+    first = old_session.token
+    new = await old_session.next_token(first)
+    assert new is not None and new != first
+    assert await old_session.next_token(new) is None
+    assert await old_session.next_token(first) is None
+    assert (await old_session.record()).confirmed is not None
+
+
+async def test_a_lost_answer_signs_nobody_out(old_session: OldSession) -> None:
+    """The browser that has not got its new token stays signed in by the earlier one, and gets the new one again: the
+    same, so that it does not matter which answer of several tabs arrives last.
+    """
+    first = old_session.token
+    answers: list[str | None] = []
+
+    async def open_tab() -> None:
+        answers.append((await old_session.get_me(first)).cookies.get(old_session.entrance.cookie))
+
+    async with anyio.create_task_group() as tabs:
+        for _ in range(5):
+            tabs.start_soon(open_tab)
+    assert len(set(answers)) == 1 and answers[0] not in (None, first)
+    expires = (await old_session.record()).expires
+    again = await old_session.next_token(first)
+    assert again is not None and again == answers[0]
+    assert (await old_session.record()).expires == expires
+    assert await old_session.next_token(again) is None
+
+
+async def test_the_earlier_token_ends_with_the_session(old_session: OldSession) -> None:
+    """It does not prolong the session, however often it is presented."""
+    assert await old_session.next_token(old_session.token)
+    await old_session.change(expires=datetime.now(UTC) - timedelta(seconds=1))
+    with anyio.fail_after(5):
+        while (await old_session.get_me(old_session.token)).status_code != 401:  # noqa: ASYNC110  it is asked over HTTP
+            await anyio.sleep(0.01)
+
+
+async def test_a_copied_cookie_ends_the_session(old_session: OldSession) -> None:
+    """Whoever presents the earlier token after the browser has shown the new one has a copy of the cookie, or the
+    browser presents it and the copy was rotated. Both are refused from then on, and the owner finds it in the audit.
+    """
+    first, new = old_session.token, await old_session.rotate()
+    for foreign in ({"origin": "http://evil.example"}, {"sec-fetch-site": "cross-site"}):
+        headers = {"cookie": f"{old_session.entrance.cookie}={first}", **foreign}
+        assert (await old_session.http.get(ME, headers=headers)).status_code == 401
+    assert await old_session.next_token(new) is None  # a foreign page cannot end it
+    assert (await old_session.get_me(first)).status_code == 401
+    assert (await old_session.get_me(new)).status_code == 401
+    assert (await old_session.record()).ended == "revoked"
+    assert (await old_session.get_me(first)).status_code == 401
+    with anyio.fail_after(5):
+        while await ended_copies(old_session.entrance, old_session.id) != 1:  # noqa: ASYNC110  the log is written later
+            await anyio.sleep(0.02)
+
+
+async def test_a_copy_in_a_header_ends_the_session_too(old_session: OldSession) -> None:
+    """A thief need not be a browser."""
+    first, new = old_session.token, await old_session.rotate()
+    async with httpx.AsyncClient(base_url=old_session.entrance.running.url) as thief:
+        assert (await thief.get(ME, headers={"authorization": f"Bearer {first}"})).status_code == 401
+    assert (await old_session.get_me(new)).status_code == 401
 
 
 async def test_the_page_contains_no_data_and_runs_its_own_script_alone(entrance: Entrance) -> None:

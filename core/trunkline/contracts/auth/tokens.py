@@ -1,6 +1,6 @@
 """Access tokens at rest. A record has a keyed hash of its token and never the token itself."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 import msgspec
@@ -20,6 +20,10 @@ DAY_SECONDS = 86_400.0
 SESSION_SECONDS = 30 * DAY_SECONDS
 """Seconds for which a session lives without use."""
 
+ROTATION_GRACE = timedelta(seconds=60)
+"""The time for which the previous token of a session counts after its browser presented the present one, because other
+tabs have requests under way."""
+
 
 class AccessTokenRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An access token: who presents it, what it permits, and until when.
@@ -28,8 +32,8 @@ class AccessTokenRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     ``expires`` is None for a token that does not expire. ``blocks`` restricts the token to these blocks; None means no
     restriction. ``ended`` is set when the token was revoked or its person signed out; the record is then kept for a
     while for lists and for gateways that were down. ``previous`` is the mac of the session before its last rotation at
-    ``rotated``, which is accepted for some seconds, because requests are under way with the earlier cookie.
-    ``passkey`` is the one that opened the session, "" for other tokens.
+    ``rotated``. ``confirmed`` is when a browser first presented the token that it got then; None if that has not
+    happened. ``passkey`` is the one that opened the session, "" for other tokens.
     """
 
     id: str
@@ -46,11 +50,22 @@ class AccessTokenRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     ended_at: datetime | None = None
     previous: str = ""
     rotated: datetime | None = None
+    confirmed: datetime | None = None
     passkey: str = ""
 
     def is_valid(self, now: datetime) -> bool:
         """Report whether the token has not ended and not expired."""
         return self.ended is None and (self.expires is None or now < self.expires)
+
+    def is_confirmed_by(self, mac: str) -> bool:
+        """Report whether this is the mac of the present token, which no browser has presented since the rotation."""
+        return mac == self.mac and bool(self.previous) and self.confirmed is None
+
+    def is_outdated(self, mac: str, now: datetime) -> bool:
+        """Report whether this is the mac of the previous token, and the browser has the present one: only a copy of
+        the earlier cookie is left to present it.
+        """
+        return mac == self.previous and self.confirmed is not None and now > self.confirmed + ROTATION_GRACE
 
 
 class TokensChanged(Payload, frozen=True, kw_only=True, tag="auth.tokens-changed.v1"):

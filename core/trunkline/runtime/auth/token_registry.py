@@ -6,7 +6,7 @@ revocation counts everywhere at once.
 
 import logging
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -31,10 +31,6 @@ RELOAD_SECONDS = 30.0
 
 READY_SECONDS = 5.0
 """Seconds that a request waits for the first read of tokens and identities."""
-
-ROTATION_GRACE = timedelta(seconds=60)
-"""The time for which the token of a session counts after its rotation."""
-
 
 _OF_PLUGIN = "plugin:"
 """The beginning of the keys of identities without an access token."""
@@ -83,12 +79,11 @@ class TokenRegistry:
         Raises:
             Unavailable: the tokens or the identities cannot be read now.
         """
-        if not token.startswith(TOKEN_PREFIX) or (mac := self._key.mac(token)) is None:
+        await self._known(lambda: self._records)
+        found = self.find(token)
+        if found is None or not self._counts(*found):
             return None
-        records = await self._known(lambda: self._records)
-        record = records.get(self._ids.get(mac, ""))
-        if record is None or not self._counts(record, mac):
-            return None
+        record, _ = found
         if record.identity != OWNER:
             await self._known(lambda: self._identities.records)
         type = self._type_of(record)
@@ -102,6 +97,13 @@ class TokenRegistry:
         if key:
             await self._known(lambda: self._identities.records)
         return not key or self._is_valid(key)
+
+    def find(self, token: str) -> tuple[AccessTokenRecord, str] | None:
+        """Return the record of a token and the token's mac, whether or not the token counts; None if it is unknown."""
+        if not token.startswith(TOKEN_PREFIX) or (mac := self._key.mac(token)) is None:
+            return None
+        record = (self._records or {}).get(self._ids.get(mac, ""))
+        return None if record is None else (record, mac)
 
     def record(self, token_id: str) -> AccessTokenRecord | None:
         """Return the record of a token; None if there is none."""
@@ -135,9 +137,7 @@ class TokenRegistry:
 
     def _counts(self, record: AccessTokenRecord, mac: str) -> bool:
         now = self._now()
-        if mac == record.previous and (record.rotated is None or now > record.rotated + ROTATION_GRACE):
-            return False
-        return record.is_valid(now)
+        return record.is_valid(now) and not record.is_outdated(mac, now)
 
     def _is_valid(self, id: str) -> bool:
         """Report whether a credential that counted still does, by its key. What cannot be read now ends nothing: it

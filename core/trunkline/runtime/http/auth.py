@@ -25,7 +25,8 @@ CREDENTIALS = ("authorization", "x-api-key")
 
 class HttpAuth:
     """Identifies the sender of a request by its headers. ``tokens`` are the access tokens; None accepts none.
-    ``note_refusal`` is called for each request whose credential identifies nobody."""
+    ``note_refusal`` is called for each request whose credential identifies nobody, ``note_token`` with each access
+    token, whether or not it counts."""
 
     def __init__(
         self,
@@ -33,8 +34,10 @@ class HttpAuth:
         authenticators: Iterable[OwnedItem[Authenticator]],
         tokens: TokenRegistry | None = None,
         note_refusal: Callable[[], Awaitable[None]] | None = None,
+        note_token: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._note_refusal = note_refusal
+        self._note_token = note_token
         self._token = token.encode()
         self._authenticators = tuple(authenticators)
         self._tokens = tokens
@@ -85,7 +88,12 @@ class HttpAuth:
         return anyio.Event() if self._tokens is None else self._tokens.ended(identity)
 
     async def _identify_token(self, token: str) -> Identity | None:
-        return None if self._tokens is None else await self._tokens.identify(token)
+        if self._tokens is None:
+            return None
+        identity = await self._tokens.identify(token)
+        if self._note_token is not None:
+            await self._note_token(token)
+        return identity
 
     async def _ask_plugins(self, headers: Mapping[str, str]) -> Identity | None:
         for owned in self._authenticators:

@@ -82,9 +82,10 @@ class GatewayWorker(Worker):
         self.sockets = SocketRegistry(
             self._services, poll_limiter, self._closing, KillSwitch(context.home.path), settings.max_sockets
         )
+        notes = auth.audit.sign_in_refused, auth.note_presented
         state = AppState(
             services=self._services,
-            auth=HttpAuth(token, context.plugins.authenticators(), auth.registry, auth.audit.sign_in_refused),
+            auth=HttpAuth(token, context.plugins.authenticators(), auth.registry, *notes),
             routes=context.plugins.http_routes(),
             host=settings.host,
             max_content=settings.max_content,

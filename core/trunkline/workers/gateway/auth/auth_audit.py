@@ -20,6 +20,7 @@ AuthEvent = Literal[
     "passkey_refused",
     "signed_in",
     "signed_out",
+    "session_copied",
     "sign_in_refused",
     "access_granted",
     "access_revoked",

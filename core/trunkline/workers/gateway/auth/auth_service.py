@@ -3,16 +3,19 @@
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Self
 
 from trunkline.contracts.auth.identity import IDENTITY_FOLDER, IdentityRecord
 from trunkline.contracts.auth.messages import ChangeIdentity, PasskeysRemoved, RevokeToken, TokensRevoked
 from trunkline.contracts.auth.passkey_verifier import PasskeyVerifier
 from trunkline.contracts.auth.passkeys import PasskeyRecord
+from trunkline.contracts.auth.tokens import AccessTokenRecord
 from trunkline.contracts.memory.files import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
 from trunkline.contracts.turns.messages import TurnCancelRequested, TurnRequested
 from trunkline.contracts.turns.subjects import INBOX
+from trunkline.errors import Unavailable
 from trunkline.runtime.audit_log import AuditLog
 from trunkline.runtime.auth.identity_files import read_identities
 from trunkline.runtime.auth.token_key import TokenKey
@@ -83,12 +86,10 @@ class AuthService:
         with ``not_found`` and ``conflict``.
         """
         record = await self.tokens.find(request.id)
-        ended = await self.tokens.end([record], "revoked")
-        await self._remove_passkeys_of([record.id], request.actor)
-        turns = await self._cancel_turns(lambda one: one.token_id == record.id, request.actor)
-        why = f"{record.id} of {record.identity}; {turns} turns are cancelled."
+        revoked = await self._revoke(record, request.actor)
+        why = f"{record.id} of {record.identity}; {revoked.turns} turns are cancelled."
         await self.audit.record("token_revoked", request.actor, why)
-        return TokensRevoked(tokens=len(ended), turns=turns)
+        return revoked
 
     async def rotate_key(self, actor: str) -> TokensRevoked:
         """End every token and passkey by another key, and cancel the turns that tokens started."""
@@ -127,6 +128,25 @@ class AuthService:
         await self.tokens.end([record], "signed_out")
         await self.audit.record("signed_out", record.identity, f"{record.id}: a {record.kind}.")
 
+    async def note_presented(self, token: str) -> None:
+        """Note that somebody presented a token, for sessions that were rotated: the present token shows that the
+        browser has it, so the previous one ends. The previous one after that shows that the cookie was copied. Nobody
+        knows who has the copy, so the session ends for both. Raises nothing.
+        """
+        found = self.registry.find(token)
+        if found is None:
+            return
+        record, mac = found
+        try:
+            if record.is_confirmed_by(mac):
+                await self.tokens.confirm_rotation(record.id, mac)
+            elif record.ended is None and record.is_outdated(mac, datetime.now(UTC)):
+                revoked = await self._revoke(record, "revoked")
+                why = f"{record.id} of {record.identity} ended: a copy of its earlier cookie was presented"
+                await self.audit.refused("session_copied", f"{why}; {revoked.turns} turns are cancelled.")
+        except (BusError, Unavailable) as error:  # the next request with the token does it
+            log.warning("the rotation of session %s cannot be followed now: %s", record.id, error)
+
     async def watch(self) -> None:
         """End what identities run whose files are changed in memory by hand. Subscribes and returns."""
         await self.bus.subscribe(MEMORY_CHANGED, self._memory_changed, limit=1, part="files")
@@ -152,6 +172,13 @@ class AuthService:
             await self.tokens.end(await self.tokens.of_identity(record.id), "revoked")
             await self.passkeys.remove(await self.passkeys.records(record.id), by)
         await self._cancel_turns(lambda request: request.actor == record.id, by)
+
+    async def _revoke(self, record: AccessTokenRecord, by: str) -> TokensRevoked:
+        """End a token, cancel the turns that it started, and remove the passkeys that were registered in it."""
+        ended = await self.tokens.end([record], "revoked")
+        await self._remove_passkeys_of([record.id], by)
+        turns = await self._cancel_turns(lambda one: one.token_id == record.id, by)
+        return TokensRevoked(tokens=len(ended), turns=turns)
 
     async def _remove_passkeys_of(self, tokens: Collection[str], actor: str) -> PasskeysRemoved:
         """Remove the passkeys that were registered in these sessions."""

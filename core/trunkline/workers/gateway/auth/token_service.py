@@ -1,6 +1,7 @@
 """The access tokens: issues, lists and ends them, and renews sessions. The registry decides whom a token identifies."""
 
 import secrets
+from base64 import urlsafe_b64encode
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -162,32 +163,54 @@ class TokenService:
         await self._audit.record("key_rotated", actor, f"{len(ended)} tokens ended.")
         return ended
 
-    async def renewed(self, token_id: str) -> NewToken | None:
-        """Give a session that is older than a day another token and a new expiry; None when it needs none. The earlier
-        token counts for a minute more, because requests are under way with it.
+    async def renewed(self, token_id: str, presented: str) -> NewToken | None:
+        """Return the token that the browser of a session must present from now on; None if it has it.
+
+        A session that is older than a day gets another token and a new expiry. Until a browser has presented that
+        token, the previous one counts and gets it again, because the answer with it may have been lost.
         """
-        now = datetime.now(UTC)
+        now, mac = datetime.now(UTC), self._key.require_mac(presented)
         entry = await self._bucket.get(token_id)
-        if (
-            entry is None
-            or entry.value is None
-            or entry.value.kind != "session"
-            or not entry.value.is_valid(now)
-        ):
+        record = None if entry is None else entry.value
+        if entry is None or record is None or record.kind != "session" or not record.is_valid(now):
             return None
-        record = entry.value
-        if now < (record.rotated or record.created) + RENEWAL:
+        if mac == record.previous and record.confirmed is None:
+            text = self._rotated_text(record)
+            return NewToken(record, text) if self._key.mac(text) == record.mac else None
+        if mac != record.mac or now < (record.rotated or record.created) + RENEWAL:
             return None
-        text = TOKEN_PREFIX + secrets.token_urlsafe(32)
         new = msgspec.structs.replace(
-            record, mac=self._key.require_mac(text), previous=record.mac, rotated=now, expires=now + SESSION
+            record, previous=mac, rotated=now, confirmed=None, expires=now + SESSION
         )
+        text = self._rotated_text(new)
+        new = msgspec.structs.replace(new, mac=self._key.require_mac(text))
         try:
             await self._bucket.update(token_id, new, entry.revision, _ttl(new))
-        except SequenceConflict:  # it was renewed or revoked at the same time
-            return None
+        except SequenceConflict:  # another tab was first, or the session was revoked
+            return await self.renewed(token_id, presented)
         await self._announce([token_id])
         return NewToken(new, text)
+
+    async def confirm_rotation(self, token_id: str, mac: str) -> None:
+        """Note that a browser presented the token with this mac, which ends the previous token after a short grace."""
+        entry = await self._bucket.get(token_id)
+        if entry is None or entry.value is None or not entry.value.is_confirmed_by(mac):
+            return
+        new = msgspec.structs.replace(entry.value, confirmed=datetime.now(UTC))
+        try:
+            await self._bucket.update(token_id, new, entry.revision, _ttl(new))
+        except SequenceConflict:  # another request did it, or the session was revoked
+            return
+        await self._announce([token_id])
+
+    def _rotated_text(self, record: AccessTokenRecord) -> str:
+        """Return the token of a session after its last rotation. It is derived from the key, so that it can be sent
+        again although it is stored nowhere, and so that all tabs get the same one.
+        """
+        assert record.rotated is not None
+        seed = f"rotation of {record.id} at {record.rotated.isoformat()} after {record.previous}"
+        digest = bytes.fromhex(self._key.require_mac(seed))
+        return TOKEN_PREFIX + urlsafe_b64encode(digest).decode().rstrip("=")
 
     async def _announce(self, ids: Iterable[str]) -> None:
         changed = tuple(ids)

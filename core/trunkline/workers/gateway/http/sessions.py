@@ -50,7 +50,8 @@ async def get_me(request: Request) -> Response:
     """``GET /api/me``"""
     identity, auth = cast(Identity, request.scope[IDENTITY]), services_of(request).auth
     record = auth.registry.record(identity.token_id) if identity.token_id else None
-    renewed = await auth.tokens.renewed(identity.token_id) if record is not None else None
+    presented = request.cookies.get(auth.registry.session_cookie, "")
+    renewed = await auth.tokens.renewed(identity.token_id, presented) if record is not None else None
     record = renewed.record if renewed is not None else record
     other: Literal["home", "plugin"] = "home" if identity == OWNER else "plugin"
     me = Me(
