@@ -1,7 +1,7 @@
 """A conversation that is purged is in no byte of the home any more, but where the report says that it is kept."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 import trunkline
+from tests.block_client import BlockClient, client_of_new_block
 from tests.support.home_search import files_holding
 from trunkline.api.memory import Purge
 from trunkline.contracts.conversations.messages import LoadConversation
@@ -19,7 +20,7 @@ from trunkline.contracts.memory.subjects import MEMORY_LOAD_CONVERSATION, MEMORY
 from trunkline.contracts.streams import STREAMS
 from trunkline.contracts.turns.feed_messages import ApprovalRequested
 from trunkline.contracts.turns.subjects import JOURNAL
-from trunkline.testing.platform import Platform, platform
+from trunkline.testing.platform import Platform, PlatformClient, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
 from trunkline_learning.files import decode, encode, strategy_path
@@ -27,7 +28,7 @@ from trunkline_learning.playbook import Strategy
 from trunkline_learning.purger import LearningPurger
 from trunkline_learning.turns import Provenance
 
-from .learning_platform import WORDS_ALONE, facts_of, said, texts
+from .learning_platform import WORDS_ALONE, LearningClient, facts_of, said, texts
 
 pytestmark = pytest.mark.anyio
 
@@ -59,12 +60,12 @@ class Shop:
         return [open_shelf]
 
 
-async def purge(running: Platform, target: str) -> MemoryPurged:
+async def purge(running: PlatformClient, target: str) -> MemoryPurged:
     request = PurgeMemory(target=target, confirm=target, actor="owner")
     return await running.bus.call(MEMORY_PURGE, request, timeout=120.0)
 
 
-async def purged(running: Platform, target: str) -> MemoryPurged:
+async def purged(running: PlatformClient, target: str) -> MemoryPurged:
     """Purge once the turn is over. Its feed shows the end before its message is acknowledged."""
     with anyio.fail_after(running.timeout):
         while True:
@@ -79,9 +80,11 @@ async def purged(running: Platform, target: str) -> MemoryPurged:
 async def test_a_purged_conversation_is_in_no_byte_of_the_home(tmp_path: Path) -> None:
     """Journal, feed, ledger, facts, spans, audit, long results, large messages, chunks, episodes, history: all."""
     home = tmp_path / "home"
+    shop = Shop()
     config = {**CONFIG, "runtime.provider_adapter": "scripted"}
-    async with platform(home, plugins=[Shop()], config=config) as running:
-        (running.home.memory / "preferences.toml").write_text(WORDS_ALONE)
+    async with platform(home, plugins=[shop], config=config) as own:
+        running = LearningClient(own, "main", shop.model)
+        await running.prefer(WORDS_ALONE)
         first = await said(running, f"I live in {MARK}.")
         conversation = first.accepted.conversation
         for text in (
@@ -130,34 +133,44 @@ def reported(name: str, done: MemoryPurged) -> bool:
     return any(name in place or Path(name).parts[0] in place for place in places)
 
 
-async def test_a_running_turn_blocks_a_purge(tmp_path: Path) -> None:
-    """Nothing is changed while a turn of the conversation runs; once it has ended the purge is done."""
-    config = {"runtime.provider_adapter": "scripted"}
-    async with platform(tmp_path / "home", plugins=[Shop()], config=config) as running:
-        first = await running.say(f"say:{MARK}")
-        conversation = first.accepted.conversation
-        slow = await running.send("slow:40:100", conversation=conversation)
-        with pytest.raises(RemoteFault) as refused:
-            await purge(running, conversation)
-        assert refused.value.code == "turn_running" and conversation in refused.value.message
-        request = LoadConversation(block="main", conversation=conversation)
-        assert (await running.bus.call(MEMORY_LOAD_CONVERSATION, request)).count == 2
-        await running.answer(slow)
-        assert (await purged(running, conversation)).conversations == (conversation,)
-        assert not (await running.bus.call(MEMORY_LOAD_CONVERSATION, request)).exists
-
-
-async def test_a_turn_waiting_for_a_decision_blocks_a_purge(tmp_path: Path) -> None:
-    """No monitor is working on the turn, and the messages that it stores at its end would restore the purged text."""
+@pytest.fixture(scope="module")
+async def asking(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Platform]:
+    """A platform that asks before it writes."""
     config = {"runtime.provider_adapter": "scripted", "permissions.approvals": "some"}
-    async with platform(tmp_path / "home", plugins=[Shop()], config=config) as running:
-        asked = await running.send('call:write_file {"path": "a.md", "content": "finished"}')
-        async for event in running.gateway.watch(asked.conversation, asked.turn):
-            if isinstance(event, ApprovalRequested):
-                break
-        with pytest.raises(RemoteFault) as refused:
-            await purge(running, asked.conversation)
-        assert refused.value.code == "turn_running"
+    async with platform(tmp_path_factory.mktemp("asking"), plugins=[Shop()], config=config) as running:
+        yield running
+
+
+@pytest.fixture
+async def client(asking: Platform) -> BlockClient:
+    """A client of that platform, with a block of its own."""
+    return await client_of_new_block(asking)
+
+
+async def test_a_running_turn_blocks_a_purge(client: BlockClient) -> None:
+    """Nothing is changed while a turn of the conversation runs; once it has ended the purge is done."""
+    first = await client.say(f"say:{MARK}")
+    conversation = first.accepted.conversation
+    slow = await client.send("slow:40:100", conversation=conversation)
+    with pytest.raises(RemoteFault) as refused:
+        await purge(client, conversation)
+    assert refused.value.code == "turn_running" and conversation in refused.value.message
+    request = LoadConversation(block=client.block, conversation=conversation)
+    assert (await client.bus.call(MEMORY_LOAD_CONVERSATION, request)).count == 2
+    await client.answer(slow)
+    assert (await purged(client, conversation)).conversations == (conversation,)
+    assert not (await client.bus.call(MEMORY_LOAD_CONVERSATION, request)).exists
+
+
+async def test_a_turn_waiting_for_a_decision_blocks_a_purge(client: BlockClient) -> None:
+    """No monitor is working on the turn, and the messages that it stores at its end would restore the purged text."""
+    asked = await client.send('call:write_file {"path": "a.md", "content": "finished"}')
+    async for event in client.gateway.watch(asked.conversation, asked.turn):
+        if isinstance(event, ApprovalRequested):
+            break
+    with pytest.raises(RemoteFault) as refused:
+        await purge(client, asked.conversation)
+    assert refused.value.code == "turn_running"
 
 
 def test_a_strategy_with_another_source_stays_without_the_purged_one() -> None:
