@@ -32,7 +32,9 @@ async def test_written_text_is_read_back_unchanged(context: ToolContext, running
     assert set(read) == {"path", "content", "modified_at"}
     assert read["content"] == "Grüße\r\n\tx"
     assert len(written["hash"]) == 40
-    assert (running.home.memory / "blocks/main/notes/a.md").read_bytes() == "Grüße\r\n\tx".encode()
+    assert (
+        running.home.memory / "blocks" / context.block / "notes/a.md"
+    ).read_bytes() == "Grüße\r\n\tx".encode()
 
 
 @pytest.mark.anyio
@@ -185,7 +187,7 @@ async def test_export_writes_into_the_workspace(context: ToolContext) -> None:
     made = await used(transfer_tools.memory_export, context)
     with tarfile.open(context.workspace / made["path"]) as tar:
         names = tar.getnames()
-        held = tar.extractfile("memory/blocks/main/a.md")
+        held = tar.extractfile(f"memory/blocks/{context.block}/a.md")
         assert held is not None
         assert held.read() == b"kept"
     assert "README.txt" in names
@@ -193,19 +195,19 @@ async def test_export_writes_into_the_workspace(context: ToolContext) -> None:
 
 
 @pytest.mark.anyio
-async def test_an_export_is_imported(context: ToolContext, running: Platform, tmp_path: Path) -> None:
+async def test_an_export_is_imported(main_context: ToolContext, tmp_path: Path) -> None:
     """Files lost since the export are restored, a second import changes nothing, and a block's limits are unchanged
     (C37)."""
-    await used(write_tools.memory_write, context, path="a.md", content="kept")
-    made = await used(transfer_tools.memory_export, context)
+    await used(write_tools.memory_write, main_context, path="a.md", content="kept")
+    made = await used(transfer_tools.memory_export, main_context)
     async with platform(tmp_path / "other", workers=("memory",)) as other:
-        there = tool_context(context.workspace, memory=block_memory(other.bus, "main", "agent"))
+        there = tool_context(main_context.workspace, memory=block_memory(other.bus, "main", "agent"))
         tried = await used(transfer_tools.memory_import, there, path=made["path"], dry_run=True)
         assert not (other.home.memory / "blocks/main/a.md").exists() and tried["added"] >= 1
         done = await used(transfer_tools.memory_import, there, path=made["path"])
         assert (other.home.memory / "blocks/main/a.md").read_text() == "kept" and done["conflicts"] == []
         assert (await used(transfer_tools.memory_import, there, path=made["path"]))["added"] == 0
-        (context.workspace / "noise.tar").write_bytes(b"noise")
+        (main_context.workspace / "noise.tar").write_bytes(b"noise")
         with pytest.raises(ToolError, match="format of the archive is unknown"):
             await used(transfer_tools.memory_import, there, path="noise.tar")
         with pytest.raises(ToolError, match="'nowhere\\.tar' cannot be read: no such file"):
@@ -216,12 +218,12 @@ async def test_an_export_is_imported(context: ToolContext, running: Platform, tm
 @pytest.mark.parametrize(
     "path", ["../x", "/../x", "~/x", ".git/config", "/.git/HEAD", "a/../../x", "//etc/x\0"]
 )
-async def test_paths_out_of_memory_are_refused(context: ToolContext, path: str) -> None:
+async def test_paths_out_of_memory_are_refused(main_context: ToolContext, path: str) -> None:
     """No tool reads or writes outside of memory (PA-T2)."""
     with pytest.raises(ToolError):
-        await used(read_tools.memory_read, context, path=path)
+        await used(read_tools.memory_read, main_context, path=path)
     with pytest.raises(ToolError):
-        await used(write_tools.memory_write, context, path=path, content="x")
+        await used(write_tools.memory_write, main_context, path=path, content="x")
 
 
 @pytest.mark.anyio
@@ -329,33 +331,35 @@ async def no_change_is_possible(context: ToolContext, path: str) -> None:
         "/blocks//main/./block.toml",
     ],
 )
-async def test_an_agent_cannot_lift_its_own_limits(path: str, context: ToolContext) -> None:
+async def test_an_agent_cannot_lift_its_own_limits(path: str, main_context: ToolContext) -> None:
     """A block's permissions are in its block.toml; no tool writes, edits or deletes it (conflict C37)."""
-    await no_change_is_possible(context, path)
+    await no_change_is_possible(main_context, path)
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("folder", ["/blocks", "/blocks/main", "/archive/main_2026", "/BLOCKS/other/"])
-async def test_an_agent_cannot_take_a_block_away_with_its_limits(folder: str, context: ToolContext) -> None:
+async def test_an_agent_cannot_take_a_block_away_with_its_limits(
+    folder: str, main_context: ToolContext
+) -> None:
     """Deleting the folder around the configuration would lift the limits too."""
     with pytest.raises(ToolError, match="only the owner can change it"):
-        await context.memory.delete(folder)
+        await main_context.memory.delete(folder)
     with pytest.raises(ToolError, match="only the owner can change it"):
-        await context.memory.revert(folder)
+        await main_context.memory.revert(folder)
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     "path", ["/audit/purges.jsonl", "//Audit/purges.jsonl", "/audit", "/policies/x.json"]
 )
-async def test_an_agent_cannot_change_the_owners_files(path: str, context: ToolContext) -> None:
+async def test_an_agent_cannot_change_the_owners_files(path: str, main_context: ToolContext) -> None:
     """These are the policies, and the records that keep purged text from being imported (C37, C43)."""
-    await no_change_is_possible(context, path)
+    await no_change_is_possible(main_context, path)
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("path", ["", "/", "./", "//"])
-async def test_an_agent_cannot_revert_the_whole_memory(path: str, context: ToolContext) -> None:
+async def test_an_agent_cannot_revert_the_whole_memory(path: str, main_context: ToolContext) -> None:
     """Reverting a whole commit could change the owner's files, so a path must be named."""
     with pytest.raises(ToolError, match="Name the file"):
-        await context.memory.revert(path)
+        await main_context.memory.revert(path)
