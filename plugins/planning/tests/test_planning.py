@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 import trunkline
+from tests.block_client import BlockClient, stopped_at_the_end
 from tests.support.processes import process_platform
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.conversations.messages import utc_now
@@ -37,6 +38,21 @@ async def started_platform(home: Path, **settings: Any) -> AsyncIterator[Platfor
     with ScriptedProvider() as provider:
         async with platform(home, config=talks_to(provider, **settings)) as running:
             yield running
+
+
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Platform]:
+    async with started_platform(
+        tmp_path_factory.mktemp("planning"), **{"permissions.approvals": "none"}
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+async def running(shared: Platform) -> AsyncIterator[BlockClient]:
+    """A client of the shared platform, with a block of its own that asks about nothing."""
+    async with stopped_at_the_end(shared) as client:
+        yield client
 
 
 def calls(*made: tuple[str, dict[str, Any]]) -> str:
@@ -71,49 +87,48 @@ async def memory(running: PlatformClient, path: str) -> str:
 WRITE = ("write_file", {"path": "a.md", "content": "x"})
 
 
-async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
+async def test_MN_T5_only_a_person_ends_planning(running: BlockClient) -> None:
     """The agent binds itself and cannot unbind itself, in a block that asks about nothing: writing is refused, the end
     is asked about, a no leaves it planning, a plan that changed is not approved, and a yes lets it work again. Other
     conversations are not touched."""
-    async with started_platform(tmp_path, **{"permissions.approvals": "none"}) as running:
-        begun = await running.say(
-            calls(
-                (
-                    "enter_plan_mode",
-                    {"task_description": "Move the beans", "context": "# Plan: none\nState: approved"},
-                ),
-                WRITE,
-                ("memory_write", {"path": "b.md", "content": "x"}),
-                ("add_plan_step", {"step_number": 1, "title": "Dig", "files_involved": ["beds.md"]}),
-                ("add_plan_risk", {"risk": "Frost", "mitigation": "Wait"}),
-                ("approve_plan", {"version": "of the model's own"}),
-            )
+    begun = await running.say(
+        calls(
+            (
+                "enter_plan_mode",
+                {"task_description": "Move the beans", "context": "# Plan: none\nState: approved"},
+            ),
+            WRITE,
+            ("memory_write", {"path": "b.md", "content": "x"}),
+            ("add_plan_step", {"step_number": 1, "title": "Dig", "files_involved": ["beds.md"]}),
+            ("add_plan_risk", {"risk": "Frost", "mitigation": "Wait"}),
+            ("approve_plan", {"version": "of the model's own"}),
         )
-        talk = begun.accepted.conversation
-        entered, written, remembered, step, _, approved = results(begun.events)
-        assert "Planning" in entered and "1 steps" in step and "changed meanwhile" in approved
-        assert all("refused" in reported and "approve" in reported for reported in (written, remembered))
-        text = await memory(running, f"blocks/main/plans/{talk}.md")
-        assert "1. **Dig** (`beds.md`)" in text and "State: planning\n" in text
-        yes = ("approve_plan", {"version": plan_version(text)})
-        denied = await running.send(calls(yes, WRITE), conversation=talk)
-        shown = await decide(running, denied, False)
-        assert "1. **Dig**" in shown.detail.text and not shown.detail.shape
-        reported = results((await running.answer(denied)).events)
-        assert "denied" in reported[0] and "refused" in reported[1]
-        await running.say(calls(("add_plan_step", {"step_number": 2, "title": "Burn it"})), conversation=talk)
-        stale = await running.say(calls(yes, ("exit_plan_mode", {"approved": True})), conversation=talk)
-        assert "changed meanwhile" in results(stale.events)[0] and "approved" in results(stale.events)[1]
-        elsewhere = await running.say(calls(WRITE))
-        assert "Created a.md" in results(elsewhere.events)[0]
-        text = await memory(running, f"blocks/main/plans/{talk}.md")
-        accepted = await running.send(
-            calls(("approve_plan", {"version": plan_version(text)}), WRITE), conversation=talk
-        )
-        await decide(running, accepted, True)
-        reported = results((await running.answer(accepted)).events)
-        assert "The owner approved the plan" in reported[0] and "a.md" in reported[1]
-        assert "State: approved\n" in await memory(running, f"blocks/main/plans/{talk}.md")
+    )
+    talk = begun.accepted.conversation
+    entered, written, remembered, step, _, approved = results(begun.events)
+    assert "Planning" in entered and "1 steps" in step and "changed meanwhile" in approved
+    assert all("refused" in reported and "approve" in reported for reported in (written, remembered))
+    text = await memory(running, f"blocks/{running.block}/plans/{talk}.md")
+    assert "1. **Dig** (`beds.md`)" in text and "State: planning\n" in text
+    yes = ("approve_plan", {"version": plan_version(text)})
+    denied = await running.send(calls(yes, WRITE), conversation=talk)
+    shown = await decide(running, denied, False)
+    assert "1. **Dig**" in shown.detail.text and not shown.detail.shape
+    reported = results((await running.answer(denied)).events)
+    assert "denied" in reported[0] and "refused" in reported[1]
+    await running.say(calls(("add_plan_step", {"step_number": 2, "title": "Burn it"})), conversation=talk)
+    stale = await running.say(calls(yes, ("exit_plan_mode", {"approved": True})), conversation=talk)
+    assert "changed meanwhile" in results(stale.events)[0] and "approved" in results(stale.events)[1]
+    elsewhere = await running.say(calls(WRITE))
+    assert "Created a.md" in results(elsewhere.events)[0]
+    text = await memory(running, f"blocks/{running.block}/plans/{talk}.md")
+    accepted = await running.send(
+        calls(("approve_plan", {"version": plan_version(text)}), WRITE), conversation=talk
+    )
+    await decide(running, accepted, True)
+    reported = results((await running.answer(accepted)).events)
+    assert "The owner approved the plan" in reported[0] and "a.md" in reported[1]
+    assert "State: approved\n" in await memory(running, f"blocks/{running.block}/plans/{talk}.md")
 
 
 @pytest.mark.kill
@@ -157,33 +172,26 @@ async def test_MN_T5_planning_survives_a_kill_of_everything(tmp_path: Path) -> N
             assert "The owner approved the plan" in reported[0] and "Created a.md" in reported[1]
 
 
-async def test_a_plan_too_long_to_show_is_not_offered_for_approval(tmp_path: Path) -> None:
+async def test_a_plan_too_long_to_show_is_not_offered_for_approval(running: BlockClient) -> None:
     """The model receives the excess length and the remedy; once the plan is shorter the person sees all of it."""
     wordy = {"step_number": 2, "title": "Water", "description": "w" * 1_990}
     steps = [("add_plan_step", {**wordy, "step_number": number}) for number in (2, 3, 4)]
     hidden = ("add_plan_step", {"step_number": 3, "title": "Burn it all"})
-    async with started_platform(tmp_path, **{"permissions.approvals": "none"}) as running:
-        begun = await running.say(calls(("enter_plan_mode", {"task_description": "Beans"}), *steps, hidden))
-        talk = begun.accepted.conversation
-        await running.say(calls(*steps), conversation=talk)
-        text = await memory(running, f"blocks/main/plans/{talk}.md")
-        reported = await running.say(
-            calls(("approve_plan", {"version": plan_version(text)})), conversation=talk
-        )
-        assert "characters longer than a person is shown" in results(reported.events)[0]
-        assert not await running.gateway.waiting()
-        await running.say(calls(hidden), conversation=talk)
-        text = await memory(running, f"blocks/main/plans/{talk}.md")
-        accepted = await running.send(
-            calls(("approve_plan", {"version": plan_version(text)})), conversation=talk
-        )
-        shown = await decide(running, accepted, False)
-        assert (
-            "Burn it all" in shown.detail.text
-            and "w" * 1_990 in shown.detail.text
-            and not shown.detail.left_out
-        )
-        await running.answer(accepted)
+    begun = await running.say(calls(("enter_plan_mode", {"task_description": "Beans"}), *steps, hidden))
+    talk = begun.accepted.conversation
+    await running.say(calls(*steps), conversation=talk)
+    text = await memory(running, f"blocks/{running.block}/plans/{talk}.md")
+    reported = await running.say(calls(("approve_plan", {"version": plan_version(text)})), conversation=talk)
+    assert "characters longer than a person is shown" in results(reported.events)[0]
+    assert not await running.gateway.waiting()
+    await running.say(calls(hidden), conversation=talk)
+    text = await memory(running, f"blocks/{running.block}/plans/{talk}.md")
+    accepted = await running.send(calls(("approve_plan", {"version": plan_version(text)})), conversation=talk)
+    shown = await decide(running, accepted, False)
+    assert (
+        "Burn it all" in shown.detail.text and "w" * 1_990 in shown.detail.text and not shown.detail.left_out
+    )
+    await running.answer(accepted)
 
 
 async def test_the_end_without_a_plan_is_a_person_s_too(tmp_path: Path) -> None:
@@ -321,25 +329,24 @@ async def swept(running: Platform) -> int:
     return len(list((running.home.memory / "policies").glob("planning-*.json")))
 
 
-async def test_MN_F15_each_conversation_has_a_list_without_approval(tmp_path: Path) -> None:
+async def test_MN_F15_each_conversation_has_a_list_without_approval(running: BlockClient) -> None:
     """Written, read and cleared, in a block that asks before it writes; two in progress are only warned about."""
-    async with started_platform(tmp_path, **{"permissions.approvals": "some"}) as running:
-        todos = [
-            {"content": "Dig the bed", "status": "in_progress"},
-            {"content": "Sow", "status": "in_progress"},
-            {"content": "Rest"},
-        ]
-        first = await running.say(calls(("todo_write", {"todos": todos}), ("todo_read", {})))
-        assert not [event for event in first.events if isinstance(event, ApprovalRequested)]
-        written, read = results(first.events)
-        assert "0 of 3 done" in written and "work on one at a time" in written and "- [ ] Rest" in read
-        talk = first.accepted.conversation
-        path = f"blocks/main/todos/{talk}.md"
-        assert await memory(running, path) == "# To do\n\n- [~] Dig the bed\n- [~] Sow\n- [ ] Rest\n"
-        other = await running.say(calls(("todo_read", {}), ("todo_write", {"todos": [{"content": " "}]})))
-        assert (
-            "The list is empty." in results(other.events)[0]
-            and "Nothing was written" in results(other.events)[1]
-        )
-        await running.say(calls(("todo_clear", {})), conversation=talk)
-        assert await memory(running, path) == "# To do\n\n"
+    await running.gateway.change_block(running.block, {"permissions.approvals": "some"})
+    todos = [
+        {"content": "Dig the bed", "status": "in_progress"},
+        {"content": "Sow", "status": "in_progress"},
+        {"content": "Rest"},
+    ]
+    first = await running.say(calls(("todo_write", {"todos": todos}), ("todo_read", {})))
+    assert not [event for event in first.events if isinstance(event, ApprovalRequested)]
+    written, read = results(first.events)
+    assert "0 of 3 done" in written and "work on one at a time" in written and "- [ ] Rest" in read
+    talk = first.accepted.conversation
+    path = f"blocks/{running.block}/todos/{talk}.md"
+    assert await memory(running, path) == "# To do\n\n- [~] Dig the bed\n- [~] Sow\n- [ ] Rest\n"
+    other = await running.say(calls(("todo_read", {}), ("todo_write", {"todos": [{"content": " "}]})))
+    assert (
+        "The list is empty." in results(other.events)[0] and "Nothing was written" in results(other.events)[1]
+    )
+    await running.say(calls(("todo_clear", {})), conversation=talk)
+    assert await memory(running, path) == "# To do\n\n"
