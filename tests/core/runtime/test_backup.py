@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -29,15 +30,22 @@ def trunkline(home: Path, *arguments: str, ok: bool = True, **environ: str) -> R
     return done
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A home with settings, and a memory in which something was changed."""
-    home = tmp_path / "home"
+@pytest.fixture(scope="module")
+def used_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with settings, and a memory in which something was changed. Tests copy it."""
+    folder = tmp_path_factory.mktemp("used")
+    home = folder / "home"
     home.mkdir()
     (home / "trunkline.toml").write_text("[gateway]\nport = 0\n[channels]\nenabled = []\n")
-    (tmp_path / "notes.md").write_text("needle")
+    (folder / "notes.md").write_text("needle")
     trunkline(home, "memory", "add", "notes.md")
     return home
+
+
+@pytest.fixture
+def home(used_home: Path, tmp_path: Path) -> Path:
+    """A copy of the home, for this test."""
+    return shutil.copytree(used_home, tmp_path / "home", symlinks=True)
 
 
 def archive(
