@@ -12,6 +12,7 @@ import anyio
 import httpx
 import pytest
 
+from tests.block_client import BlockClient, stopped_at_the_end
 from tests.other_users import GUEST, HEADER, Visitors
 from tests.support.commands import run_trunkline
 from trunkline.cli._support.permissions import change_permissions
@@ -23,7 +24,7 @@ from trunkline.contracts.turns.feed_messages import ApprovalRequested
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
-from trunkline.testing.platform import Platform, clean_environ, platform
+from trunkline.testing.platform import Platform, PlatformClient, clean_environ, platform
 from trunkline_bus import RemoteFault, new_id
 
 from .approval_helpers import asked_by, asking, decide, results, scheduled, waiting, write
@@ -37,53 +38,70 @@ async def started_platform(provider: str, home: Path, **settings: Any) -> AsyncI
         yield running
 
 
-async def noted(running: Platform) -> list[tuple[str | None, tuple[str, ...]]]:
-    """The decisions in the audit log, with who or what made them, once a person's is there."""
+@pytest.fixture(scope="module")
+async def shared(
+    anyio_backend: str, provider: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Platform]:
+    async with started_platform(provider, tmp_path_factory.mktemp("approvals")) as running:
+        yield running
+
+
+@pytest.fixture
+async def running(shared: Platform) -> AsyncIterator[BlockClient]:
+    """A client of the shared platform with a block of its own, which leaves no question and no permission."""
+    async with stopped_at_the_end(shared) as client:
+        yield client
+
+
+async def noted(running: PlatformClient, block: str) -> list[tuple[str | None, tuple[str, ...]]]:
+    """The decisions in a block that are in the audit log, with who or what made them, once a person's is there."""
     with anyio.fail_after(60):
         while True:
-            entries = [stored.data async for stored in running.bus.history(AUDIT)]
+            entries = [
+                stored.data async for stored in running.bus.history(AUDIT) if stored.data.block == block
+            ]
             if any(entry.event == "approval" for entry in entries):
                 return [(entry.decision, entry.by) for entry in entries if entry.decision]
             await anyio.sleep(0.02)
 
 
-async def test_MB_T10_a_denial_reaches_the_model_and_the_turn_continues(
-    provider: str, tmp_path: Path
-) -> None:
+async def test_MB_T10_a_denial_reaches_the_model_and_the_turn_continues(running: BlockClient) -> None:
     """Denied: a tool error is the result, the model answers, and nothing was written. Deciding again is a conflict that
     names who was first, the same again is harmless, and where nothing waits there is nothing to decide."""
-    async with started_platform(provider, tmp_path) as running:
-        accepted, asked = await asked_by(running, write("a.md"))
-        assert "+x" in asked.detail.text and "a.md" in asked.detail.covers
-        assert (asked.expires_at - asked.asked_at).total_seconds() == 300, "five minutes unless set otherwise"
-        owner = GatewayClient(running.bus, "terminal")
-        await decide(owner, asked, False)
-        answer = await running.answer(accepted)
-        assert (
-            "denied by the owner in the terminal" in results(answer.events)[0] and answer.ended.code is None
-        )
-        assert not (running.home.workspace("main") / "a.md").exists()
-        await decide(owner, asked, False)
-        with pytest.raises(RemoteFault, match="denied by the owner in the terminal already") as late:
-            await decide(running.gateway, asked, True)
-        assert late.value.code == ErrorCode.CONFLICT
-        with pytest.raises(RemoteFault) as nothing:
-            await running.gateway.decide(asked.turn, "call_other", asked.call_hash, allow=True)
-        assert nothing.value.code == ErrorCode.NOT_FOUND
-        assert await running.gateway.waiting() == ()
-        assert await noted(running) == [("asked", ("preset:write",)), ("denied", ("channel:terminal",))]
+    accepted, asked = await asked_by(running, write("a.md"))
+    assert "+x" in asked.detail.text and "a.md" in asked.detail.covers
+    assert (asked.expires_at - asked.asked_at).total_seconds() == 300, "five minutes unless set otherwise"
+    owner = GatewayClient(running.bus, "terminal")
+    await decide(owner, asked, False)
+    answer = await running.answer(accepted)
+    assert "denied by the owner in the terminal" in results(answer.events)[0] and answer.ended.code is None
+    assert not (running.workspace / "a.md").exists()
+    await decide(owner, asked, False)
+    with pytest.raises(RemoteFault, match="denied by the owner in the terminal already") as late:
+        await decide(running.gateway, asked, True)
+    assert late.value.code == ErrorCode.CONFLICT
+    with pytest.raises(RemoteFault) as nothing:
+        await running.gateway.decide(asked.turn, "call_other", asked.call_hash, allow=True)
+    assert nothing.value.code == ErrorCode.NOT_FOUND
+    assert await running.gateway.waiting() == ()
+    assert await noted(running, running.block) == [
+        ("asked", ("preset:write",)),
+        ("denied", ("channel:terminal",)),
+    ]
 
 
-async def test_a_decision_appended_before_a_gateway_crash_is_audited(provider: str, tmp_path: Path) -> None:
+async def test_a_decision_appended_before_a_gateway_crash_is_audited(running: BlockClient) -> None:
     """The decision is in the inbox and nothing else was done: the state that a kill right after the append leaves."""
-    async with started_platform(provider, tmp_path) as running:
-        accepted, asked = await asked_by(running, write("a.md"))
-        decision = ApprovalDecided(
-            turn=asked.turn, call=asked.call, call_hash=asked.call_hash, allow=False, by="channel:terminal"
-        )
-        await running.bus.append(INBOX, decision, conversation=asked.conversation)
-        assert "denied by" in results((await running.answer(accepted)).events)[0]
-        assert await noted(running) == [("asked", ("preset:write",)), ("denied", ("channel:terminal",))]
+    accepted, asked = await asked_by(running, write("a.md"))
+    decision = ApprovalDecided(
+        turn=asked.turn, call=asked.call, call_hash=asked.call_hash, allow=False, by="channel:terminal"
+    )
+    await running.bus.append(INBOX, decision, conversation=asked.conversation)
+    assert "denied by" in results((await running.answer(accepted)).events)[0]
+    assert await noted(running, running.block) == [
+        ("asked", ("preset:write",)),
+        ("denied", ("channel:terminal",)),
+    ]
 
 
 async def test_MB_T10_an_expired_approval_is_denied_and_announced(provider: str, tmp_path: Path) -> None:
@@ -118,42 +136,40 @@ async def test_MB_T10_an_expired_approval_is_denied_and_announced(provider: str,
             assert asked.expires_at <= ended.settled.at
         with pytest.raises(RemoteFault, match="in time"):
             await decide(running.gateway, asked, True)
-        assert await noted(running) == [("asked", ("preset:write",)), ("expired", (DECIDED_BY_DEADLINE,))]
+        assert await noted(running, "main") == [
+            ("asked", ("preset:write",)),
+            ("expired", (DECIDED_BY_DEADLINE,)),
+        ]
 
 
-async def test_MB_T11_every_channel_shows_an_approval_and_the_first_wins(
-    provider: str, tmp_path: Path
-) -> None:
+async def test_MB_T11_every_channel_shows_an_approval_and_the_first_wins(running: BlockClient) -> None:
     """Asked in telegram, the approval is shown at an open terminal and in a web app that connects later; all answer
     at once, one answer counts, and the others are told which."""
-    async with started_platform(provider, tmp_path) as running:
-        telegram, terminal, web = (
-            GatewayClient(running.bus, name) for name in ("telegram", "terminal", "web")
-        )
-        async with aclosing(terminal.approvals()) as seen:
-            accepted = await telegram.send(SendMessage(content=write("a.md")))
-            with anyio.fail_after(60):
-                asked = await anext(seen)
-        assert (asked.turn, asked.channel) == (accepted.turn, "telegram")
-        assert (await web.waiting())[0] == asked
-        lost: list[str] = []
-        won: list[str] = []
+    telegram, terminal, web = (GatewayClient(running.bus, name) for name in ("telegram", "terminal", "web"))
+    async with aclosing(terminal.approvals()) as seen:
+        accepted = await telegram.send(SendMessage(content=write("a.md"), block=running.block))
+        with anyio.fail_after(60):
+            asked = await anext(seen)
+    assert (asked.turn, asked.channel) == (accepted.turn, "telegram")
+    assert (await web.waiting())[0] == asked
+    lost: list[str] = []
+    won: list[str] = []
 
-        async def answer(name: str, gateway: GatewayClient, allow: bool) -> None:
-            try:
-                await decide(gateway, asked, allow)
-                won.append(name)
-            except RemoteFault as fault:
-                lost.append(fault.message)
+    async def answer(name: str, gateway: GatewayClient, allow: bool) -> None:
+        try:
+            await decide(gateway, asked, allow)
+            won.append(name)
+        except RemoteFault as fault:
+            lost.append(fault.message)
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(answer, "telegram", telegram, True)
-            tasks.start_soon(answer, "terminal", terminal, False)
-            tasks.start_soon(answer, "web", web, True)
-        assert len(won) == 1 and len(lost) == 2
-        assert all(f"by {describe_decider(f'channel:{won[0]}')} already" in sentence for sentence in lost)
-        await running.answer(accepted)
-        assert (running.home.workspace("main") / "a.md").exists() is (won[0] != "terminal")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(answer, "telegram", telegram, True)
+        tasks.start_soon(answer, "terminal", terminal, False)
+        tasks.start_soon(answer, "web", web, True)
+    assert len(won) == 1 and len(lost) == 2
+    assert all(f"by {describe_decider(f'channel:{won[0]}')} already" in sentence for sentence in lost)
+    await running.answer(accepted)
+    assert (running.workspace / "a.md").exists() is (won[0] != "terminal")
 
 
 async def test_MN_T16_absence_never_counts_as_approval(provider: str, tmp_path: Path) -> None:
@@ -218,176 +234,168 @@ async def audit_entries_of(running: Platform, actor: str, count: int) -> list[tu
             await anyio.sleep(0.05)
 
 
-async def test_a_lasting_approval_covers_calls_of_the_same_shape_only(provider: str, tmp_path: Path) -> None:
+async def test_a_lasting_approval_covers_calls_of_the_same_shape_only(running: BlockClient) -> None:
     """For this conversation, or always: other content of that file needs no approval; another file does, and so does
     the same file in another conversation, if the approval was for one conversation. Approvals can be listed and
     revoked."""
-    async with started_platform(provider, tmp_path) as running:
-        accepted, asked = await asked_by(running, write("a.md", "one"))
-        await decide(running.gateway, asked, True, "conversation")
-        await running.answer(accepted)
-        talk = accepted.conversation
-        again = await running.say(write("a.md", "two"), conversation=talk)
-        assert not [event for event in again.events if isinstance(event, ApprovalRequested)]
-        accepted, asked = await asked_by(running, write("b.md"), conversation=talk)
-        await decide(running.gateway, asked, False)
-        await running.answer(accepted)
-        accepted, asked = await asked_by(running, write("a.md", "three"))
-        await decide(running.gateway, asked, True, "always")
-        await running.answer(accepted)
-        assert (await running.say(write("a.md", "four"))).ended.code is None
-        granted = (await running.gateway.grants()).grants
-        assert [grant.conditions.conversation for grant in granted] == [talk, None]
-        assert all("a.md" in grant.note and grant.created_by == "channel:test" for grant in granted)
-        await running.gateway.forget_grant(granted[1].id)
-        accepted, asked = await asked_by(running, write("a.md", "five"))
-        assert (running.home.workspace("main") / "a.md").read_text() == "four"
-        with pytest.raises(RemoteFault) as unknown:
-            await running.gateway.forget_grant("approved-nothing")
-        assert unknown.value.code == ErrorCode.NOT_FOUND
+    accepted, asked = await asked_by(running, write("a.md", "one"))
+    await decide(running.gateway, asked, True, "conversation")
+    await running.answer(accepted)
+    talk = accepted.conversation
+    again = await running.say(write("a.md", "two"), conversation=talk)
+    assert not [event for event in again.events if isinstance(event, ApprovalRequested)]
+    accepted, asked = await asked_by(running, write("b.md"), conversation=talk)
+    await decide(running.gateway, asked, False)
+    await running.answer(accepted)
+    accepted, asked = await asked_by(running, write("a.md", "three"))
+    await decide(running.gateway, asked, True, "always")
+    await running.answer(accepted)
+    assert (await running.say(write("a.md", "four"))).ended.code is None
+    granted = (await running.gateway.grants()).grants
+    assert [grant.conditions.conversation for grant in granted] == [talk, None]
+    assert all("a.md" in grant.note and grant.created_by == "channel:test" for grant in granted)
+    await running.gateway.forget_grant(granted[1].id)
+    accepted, asked = await asked_by(running, write("a.md", "five"))
+    assert (running.workspace / "a.md").read_text() == "four"
+    with pytest.raises(RemoteFault) as unknown:
+        await running.gateway.forget_grant("approved-nothing")
+    assert unknown.value.code == ErrorCode.NOT_FOUND
 
 
-async def test_a_revoked_approval_is_not_restored_by_a_repeat(provider: str, tmp_path: Path) -> None:
+async def test_a_revoked_approval_is_not_restored_by_a_repeat(running: BlockClient) -> None:
     """A client that repeats a decision, as after a lost reply, does not restore an approval that was revoked in
     between; an approval of a new question does."""
-    async with started_platform(provider, tmp_path) as running:
-        accepted, asked = await asked_by(running, write("a.md", "one"))
-        for _ in range(2):
-            await decide(running.gateway, asked, True, "always")
-        await running.answer(accepted)
-        (grant,) = (await running.gateway.grants()).grants
-        await running.gateway.forget_grant(grant.id)
+    accepted, asked = await asked_by(running, write("a.md", "one"))
+    for _ in range(2):
         await decide(running.gateway, asked, True, "always")
-        assert (await running.gateway.grants()).grants == ()
-        accepted, asked = await asked_by(running, write("a.md", "two"))
-        await decide(running.gateway, asked, True, "always")
-        assert [one.id for one in (await running.gateway.grants()).grants] == [grant.id]
-        await running.answer(accepted)
+    await running.answer(accepted)
+    (grant,) = (await running.gateway.grants()).grants
+    await running.gateway.forget_grant(grant.id)
+    await decide(running.gateway, asked, True, "always")
+    assert (await running.gateway.grants()).grants == ()
+    accepted, asked = await asked_by(running, write("a.md", "two"))
+    await decide(running.gateway, asked, True, "always")
+    assert [one.id for one in (await running.gateway.grants()).grants] == [grant.id]
+    await running.answer(accepted)
 
 
-async def test_a_lasting_approval_of_an_alias_call_covers_the_tool(provider: str, tmp_path: Path) -> None:
+async def test_a_lasting_approval_of_an_alias_call_covers_the_tool(running: BlockClient) -> None:
     """A model that learned the tool by another name is asked about once, by that name and by the tool's own."""
 
     def other(text: str) -> str:
         given = {"path": "a.md", "command": "create", "file_text": text, "dry_run": False}
         return f"call:fs_write {json.dumps(given)} ;; say:done"
 
-    async with started_platform(provider, tmp_path) as running:
-        accepted, asked = await asked_by(running, other("one"))
-        await decide(running.gateway, asked, True, "always")
-        await running.answer(accepted)
-        for text in (other("two"), write("a.md", "three")):
-            assert not [one for one in (await running.say(text)).events if isinstance(one, ApprovalRequested)]
-        (grant,) = (await running.gateway.grants()).grants
-        assert grant.resource == "tool:write_file"
-        assert (running.home.workspace("main") / "a.md").read_text() == "three"
+    accepted, asked = await asked_by(running, other("one"))
+    await decide(running.gateway, asked, True, "always")
+    await running.answer(accepted)
+    for text in (other("two"), write("a.md", "three")):
+        assert not [one for one in (await running.say(text)).events if isinstance(one, ApprovalRequested)]
+    (grant,) = (await running.gateway.grants()).grants
+    assert grant.resource == "tool:write_file"
+    assert (running.workspace / "a.md").read_text() == "three"
 
 
-async def test_MB_T10_MB_T11_over_http(provider: str, tmp_path: Path) -> None:
+async def test_MB_T10_MB_T11_over_http(running: BlockClient) -> None:
     """Asked in telegram: the list, one with its arguments, and the decision. The loser is told in a header who
     decided, because the body has a code and a fixed sentence like every error."""
-    async with started_platform(provider, tmp_path) as running:
-        running.gateway = GatewayClient(running.bus, "telegram")
-        _, asked = await asked_by(running, write("a.md"))
-        headers = {"authorization": f"Bearer {running.token}"}
-        async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
-            (line,) = (await http.get("/api/approvals")).json()["approvals"]
-            assert (line["id"], line["tool"], line["block"]) == (asked.id, "write_file", "main")
-            assert line["detail"]["kind"] == "diff" and line["expires_at"] > line["asked_at"]
-            assert (await http.get("/api/approvals?block=other")).json() == {"approvals": []}
-            shown = (await http.get(f"/api/approvals/{asked.id[:5]}")).json()
-            assert shown["arguments"] == {"path": "a.md", "content": "x"}
-            assert (await http.get("/api/approvals/zzzzz")).status_code == 404
-            path = f"/api/turns/{asked.turn}/calls/{asked.call}/decision"
-            yes = {"allow": True, "hash": asked.call_hash, "scope": "always"}
-            assert (await http.post(path, json={**yes, "scope": "for ever"})).status_code == 400
-            assert (await http.post(path, json=yes)).status_code == 202
-            async with httpx.AsyncClient(
-                base_url=running.url, headers={HEADER: GUEST.id}, timeout=60
-            ) as guest:
-                assert (await guest.post(path, json=yes)).status_code == 403, "only the owner decides"
-            for again in (
-                yes,
-                {"allow": False, "hash": asked.call_hash},
-            ):  # approve twice, or deny after that
-                late = await http.post(path, json=again)
-                assert (late.status_code, late.headers["x-decided"]) == (409, "allowed")
-                assert late.headers["x-decided-by"] == "owner"
-                assert set(late.json()) == {"code", "message", "metadata"}
-            nothing = f"/api/turns/{asked.turn}/calls/call_other/decision"
-            assert (await http.post(nothing, json=yes)).status_code == 404
-            nowhere = f"/api/turns/{new_id('turn')}/calls/{asked.call}/decision"
-            assert (await http.post(nowhere, json=yes)).status_code == 404
-            (grant,) = (await http.get("/api/approvals/granted")).json()["grants"]
-            assert (await http.delete(f"/api/approvals/granted/{grant['id']}")).status_code == 204
+    running.gateway = GatewayClient(running.bus, "telegram")
+    _, asked = await asked_by(running, write("a.md"))
+    headers = {"authorization": f"Bearer {running.token}"}
+    async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
+        (line,) = (await http.get("/api/approvals")).json()["approvals"]
+        assert (line["id"], line["tool"], line["block"]) == (asked.id, "write_file", running.block)
+        assert line["detail"]["kind"] == "diff" and line["expires_at"] > line["asked_at"]
+        assert (await http.get("/api/approvals?block=other")).json() == {"approvals": []}
+        shown = (await http.get(f"/api/approvals/{asked.id[:5]}")).json()
+        assert shown["arguments"] == {"path": "a.md", "content": "x"}
+        assert (await http.get("/api/approvals/zzzzz")).status_code == 404
+        path = f"/api/turns/{asked.turn}/calls/{asked.call}/decision"
+        yes = {"allow": True, "hash": asked.call_hash, "scope": "always"}
+        assert (await http.post(path, json={**yes, "scope": "for ever"})).status_code == 400
+        assert (await http.post(path, json=yes)).status_code == 202
+        async with httpx.AsyncClient(base_url=running.url, headers={HEADER: GUEST.id}, timeout=60) as guest:
+            assert (await guest.post(path, json=yes)).status_code == 403, "only the owner decides"
+        for again in (
+            yes,
+            {"allow": False, "hash": asked.call_hash},
+        ):  # approve twice, or deny after that
+            late = await http.post(path, json=again)
+            assert (late.status_code, late.headers["x-decided"]) == (409, "allowed")
+            assert late.headers["x-decided-by"] == "owner"
+            assert set(late.json()) == {"code", "message", "metadata"}
+        nothing = f"/api/turns/{asked.turn}/calls/call_other/decision"
+        assert (await http.post(nothing, json=yes)).status_code == 404
+        nowhere = f"/api/turns/{new_id('turn')}/calls/{asked.call}/decision"
+        assert (await http.post(nowhere, json=yes)).status_code == 404
+        (grant,) = (await http.get("/api/approvals/granted")).json()["grants"]
+        assert (await http.delete(f"/api/approvals/granted/{grant['id']}")).status_code == 204
 
 
-async def test_the_openai_api_describes_open_approvals_as_text(provider: str, tmp_path: Path) -> None:
+async def test_the_openai_api_describes_open_approvals_as_text(running: BlockClient) -> None:
     """Such clients have no approvals: a whole answer ends with the question and the way to decide, and a stream
     shows it and continues after the decision."""
-    async with started_platform(provider, tmp_path) as running:
-        headers = {"authorization": f"Bearer {running.token}"}
-        async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
+    headers = {"authorization": f"Bearer {running.token}"}
+    async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
 
-            def body(path: str, stream: bool) -> dict[str, Any]:
-                said = [{"role": "user", "content": f"say:I write. ;; {write(path)}"}]
-                return {"model": "main", "messages": said, "stream": stream}
+        def body(path: str, stream: bool) -> dict[str, Any]:
+            said = [{"role": "user", "content": f"say:I write. ;; {write(path)}"}]
+            return {"model": running.block, "messages": said, "stream": stream}
 
-            whole = (await http.post("/v1/chat/completions", json=body("a.md", False))).json()
-            (asked,) = await running.gateway.waiting()
-            content = whole["choices"][0]["message"]["content"]
-            assert content.startswith("I write.") and "+x" in content
-            assert f"trunkline approvals approve {asked.id}" in content
-            await decide(running.gateway, asked, False)
-            await waiting(running, 0)
-            text = ""
-            async with http.stream("POST", "/v1/chat/completions", json=body("b.md", True)) as response:
-                async for line in response.aiter_lines():
-                    if not line.startswith("data: {"):
-                        continue
-                    chunk = json.loads(line.removeprefix("data: "))
-                    text += chunk["choices"][0]["delta"].get("content") or ""
-                    for approval in await running.gateway.waiting():
-                        if approval.id in text:
-                            await decide(running.gateway, approval, True)
-            assert "Waiting for approval" in text and text.endswith("done")
-            assert (running.home.workspace("main") / "b.md").exists()
+        whole = (await http.post("/v1/chat/completions", json=body("a.md", False))).json()
+        (asked,) = await running.gateway.waiting()
+        content = whole["choices"][0]["message"]["content"]
+        assert content.startswith("I write.") and "+x" in content
+        assert f"trunkline approvals approve {asked.id}" in content
+        await decide(running.gateway, asked, False)
+        await waiting(running, 0)
+        text = ""
+        async with http.stream("POST", "/v1/chat/completions", json=body("b.md", True)) as response:
+            async for line in response.aiter_lines():
+                if not line.startswith("data: {"):
+                    continue
+                chunk = json.loads(line.removeprefix("data: "))
+                text += chunk["choices"][0]["delta"].get("content") or ""
+                for approval in await running.gateway.waiting():
+                    if approval.id in text:
+                        await decide(running.gateway, approval, True)
+        assert "Waiting for approval" in text and text.endswith("done")
+        assert (running.workspace / "b.md").exists()
 
 
-async def test_MB_T11_by_command(provider: str, tmp_path: Path) -> None:
+async def test_MB_T11_by_command(running: BlockClient) -> None:
     """Asked in telegram: list, show, approve with a scope, and forget; a missing approval is an error with an exit
     status. An answer allows no call, and an answer needs words."""
-    async with started_platform(provider, tmp_path) as running:
-        running.gateway = GatewayClient(running.bus, "telegram")
-        accepted, asked = await asked_by(running, write("a.md"))
-        environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path), "COLUMNS": "200"}
+    running.gateway = GatewayClient(running.bus, "telegram")
+    accepted, asked = await asked_by(running, write("a.md"))
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(running.home.path), "COLUMNS": "200"}
 
-        async def run(*arguments: str) -> tuple[int, str]:
-            argv = [sys.executable, "-m", "trunkline.cli.main", "approvals", *arguments]
-            done = await anyio.run_process(argv, env=environ, check=False)
-            return done.returncode, (done.stdout + done.stderr).decode()
+    async def run(*arguments: str) -> tuple[int, str]:
+        argv = [sys.executable, "-m", "trunkline.cli.main", "approvals", *arguments]
+        done = await anyio.run_process(argv, env=environ, check=False)
+        return done.returncode, (done.stdout + done.stderr).decode()
 
-        status, said = await run("list")
-        assert status == 0 and asked.id in said and "write_file" in said
-        status, said = await run("show", asked.id[:6])
-        assert status == 0 and "+x" in said and f"trunkline approvals approve {asked.id} [--scope" in said
-        for words in ("", " \n", "yes"):
-            status, said = await run("answer", asked.id, words)
-            assert status and ("TEXT is empty" in said or "no answer in words" in said)
-        assert [one.id for one in await running.gateway.waiting()] == [asked.id]
-        status, said = await run("approve", asked.id, "--scope", "always")
-        assert (status, said) == (0, "Allowed: write_file in block main, and calls like it.\n")
-        await running.answer(accepted)
-        status, said = await run("approve", asked.id, "--scope", "always")
-        assert status == 0 and "decided before" in said
-        status, said = await run("deny", asked.id)
-        assert status == 1 and "allowed by the owner on the command line already" in said
-        status, said = await run("granted", "--json")
-        (grant,) = json.loads(said)["grants"]
-        assert (await run("forget", grant["id"]))[0] == 0
-        assert (await running.gateway.grants()).grants == ()
-        status, said = await run("forget", grant["id"])
-        assert status == 1 and grant["id"] in said and "trunkline approvals granted" in said
+    status, said = await run("list")
+    assert status == 0 and asked.id in said and "write_file" in said
+    status, said = await run("show", asked.id[:6])
+    assert status == 0 and "+x" in said and f"trunkline approvals approve {asked.id} [--scope" in said
+    for words in ("", " \n", "yes"):
+        status, said = await run("answer", asked.id, words)
+        assert status and ("TEXT is empty" in said or "no answer in words" in said)
+    assert [one.id for one in await running.gateway.waiting()] == [asked.id]
+    status, said = await run("approve", asked.id, "--scope", "always")
+    assert (status, said) == (0, f"Allowed: write_file in block {running.block}, and calls like it.\n")
+    await running.answer(accepted)
+    status, said = await run("approve", asked.id, "--scope", "always")
+    assert status == 0 and "decided before" in said
+    status, said = await run("deny", asked.id)
+    assert status == 1 and "allowed by the owner on the command line already" in said
+    status, said = await run("granted", "--json")
+    (grant,) = json.loads(said)["grants"]
+    assert (await run("forget", grant["id"]))[0] == 0
+    assert (await running.gateway.grants()).grants == ()
+    status, said = await run("forget", grant["id"])
+    assert status == 1 and grant["id"] in said and "trunkline approvals granted" in said
 
 
 def test_an_approval_without_a_platform_names_the_next_command(tmp_path: Path) -> None:
