@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.auth.passkey_verifier import NewPasskey as NewPasskey
     from trunkline.contracts.auth.passkey_verifier import PasskeyCeremony as PasskeyCeremony
     from trunkline.contracts.auth.passkey_verifier import PasskeyVerifier as PasskeyVerifier
+    from trunkline.contracts.auth.scopes import TokenScope as TokenScope
     from trunkline.contracts.blocks.messages import BlockStatus as BlockStatus
     from trunkline.contracts.conversations.messages import ConversationSummary as ConversationSummary
     from trunkline.contracts.conversations.messages import ListConversations as ListConversations
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from trunkline.contracts.gateway.messages import SendMessage as SendMessage
     from trunkline.contracts.gateway.messages import TurnView as TurnView
     from trunkline.contracts.gateway.subjects import LOAD_MESSAGES as LOAD_MESSAGES
+    from trunkline.runtime.http.block_guard import BlockGuard as BlockGuard
+    from trunkline.runtime.http.block_guard import open_block_guard as open_block_guard
 else:
     from trunkline._util.lazy_names import lazy_names
 

@@ -107,15 +107,17 @@ class BlockAccess:
         """Report whether an identity may do this in a block."""
         return (await self.rights_of(identity)).may(action, block)
 
-    async def wait_until_lost(self, identity: Identity, block: str) -> None:
-        """Return as soon as an identity may no longer read a block, or its policies cannot be read. The owner never
-        loses a block."""
+    async def wait_until_lost(
+        self, identity: Identity, block: str, action: TokenScope = TokenScope.READ
+    ) -> None:
+        """Return as soon as an identity may no longer do this in a block, or its policies cannot be read. The owner
+        never loses a block."""
         if identity.type == "owner":
             await anyio.sleep_forever()
         while True:
             await anyio.sleep(LOSS_SECONDS)
             try:
-                if not await self.may(identity, TokenScope.READ, block):
+                if not await self.may(identity, action, block):
                     return
             except Refusal:
                 return

@@ -21,7 +21,7 @@ from trunkline_mcp.block_server.block import ServedBlock
 from trunkline_mcp.block_server.server import BlockServer
 from trunkline_mcp.block_server.transports import build_app
 
-from .conformance.block_server_app import TOKEN, at_address
+from .conformance.block_server_app import TOKEN, at_address, owner_guard
 
 pytestmark = pytest.mark.anyio
 
@@ -179,7 +179,7 @@ async def test_a_call_that_the_other_agent_cancels_is_cancelled_here(tools, url)
 async def test_over_http_a_request_without_the_token_is_refused():
     """No token, a wrong one, one without its scheme, two of them, one in the address."""
     refused = [{}, {"authorization": "Bearer wrong"}, {"authorization": TOKEN}, {"cookie": f"token={TOKEN}"}]
-    transport = httpx.ASGITransport(app=build_app(Server("x"), TOKEN))
+    transport = httpx.ASGITransport(app=build_app(Server("x"), owner_guard()))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8421") as http:
         for headers in refused:
             assert (await http.post(f"/mcp?token={TOKEN}", headers=headers, json={})).status_code == 401

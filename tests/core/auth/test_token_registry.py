@@ -2,7 +2,6 @@
 
 import gc
 import logging
-import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,8 +13,8 @@ import msgspec
 import pytest
 from anyio.abc import TaskStatus
 
-from trunkline.contracts.auth.identity import IdentityRecord, IdentityStatus, identity_path
-from trunkline.contracts.auth.scopes import TokenScope
+from tests.other_users import issue_token, store_token, write_identity
+from trunkline.contracts.auth.identity import IdentityStatus, identity_path
 from trunkline.contracts.auth.subjects import TOKEN_BUCKET, TOKENS_CHANGED
 from trunkline.contracts.auth.tokens import AccessTokenRecord, TokensChanged
 from trunkline.contracts.memory.files import WriteManyMemory
@@ -24,7 +23,6 @@ from trunkline.home.secret_file import replace_secret
 from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.runtime.auth.token_registry import TokenRegistry
 from trunkline.testing.platform import Platform, platform
-from trunkline_bus import new_id
 
 pytestmark = pytest.mark.anyio
 
@@ -45,27 +43,13 @@ class Gateway:
 
     async def issue(self, identity: str = "owner", **fields: Any) -> tuple[str, AccessTokenRecord]:
         """Store a new token; return its text and its record."""
-        token = f"tl_{secrets.token_urlsafe(32)}"
-        given: dict[str, Any] = {
-            "scope": TokenScope.CHAT,
-            "kind": "bearer",
-            "mac": TokenKey(self.running.home.token_key).mac(token),
-            "created": datetime.now(UTC),
-            "created_by": "owner",
-        }
-        record = AccessTokenRecord(id=new_id("tok"), identity=identity, **(given | fields))
-        await self.store(record)
-        return token, record
+        return await issue_token(self.running, identity, **fields)
 
     async def store(self, record: AccessTokenRecord) -> None:
-        await self.running.bus.kv(TOKEN_BUCKET).put(record.id, record)
-        await self.running.bus.publish(TOKENS_CHANGED, TokensChanged(ids=(record.id,)))
+        await store_token(self.running.bus, record)
 
     async def write_identity(self, id: str, status: IdentityStatus = "active") -> None:
-        record = IdentityRecord(
-            id=id, type="collaborator", display_name=id.title(), status=status, created=datetime.now(UTC)
-        )
-        await self.write_file(identity_path(id), msgspec.json.encode(record).decode())
+        await write_identity(self.running.bus, id, status)
 
     async def write_file(self, path: str, text: str) -> None:
         request = WriteManyMemory(files={path: text}, actor="owner", reason="test")

@@ -137,6 +137,17 @@ async def test_the_catalogue_is_that_of_the_delegated_block(caller: Caller) -> N
     assert refused.status == "error" and "shed" in refused.output
 
 
+async def test_the_callers_permissions_restrict_a_delegated_call(caller: Caller) -> None:
+    """A program that serves several people bounds each call by what its person may do; nothing is widened."""
+    allowed = await delegated(caller, said("who", {}, permissions=("tools:who",)))
+    refused = await delegated(caller, said("write", {"text": "x"}, permissions=("tools:who",)))
+    assert (allowed.status, refused.status) == ("ok", "error") and "write" in refused.output
+    caller.files["blocks/hut/block.toml"] = 'tools = ["who"]\n'
+    assert (
+        await delegated(caller, said("write", {"text": "x"}, permissions=("*",)), block="hut")
+    ).status == "error"
+
+
 async def test_a_caller_cannot_reach_calls_of_another(caller: Caller, plugin: NotePlugin) -> None:
     """Its key, the conversation and the block are all known: the ledger's outcome is not returned, the stored result
     not read, and the running call not stopped."""

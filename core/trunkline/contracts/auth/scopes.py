@@ -9,6 +9,10 @@ class TokenScope(StrEnum):
     ``read``: lists, views and streams. ``chat``: messages, steering, cancelling and files. ``approve``: decisions about
     calls. ``operate``: blocks, models, dead letters and metrics. ``owner``: identities, tokens, policies, grants,
     deletion, purge and export.
+
+    Guarantees: the scopes are in one order, and each includes itself.
+
+    Not guaranteed: that what a scope includes is permitted. The policies that share a block decide too.
     """
 
     READ = "read"
@@ -18,6 +22,6 @@ class TokenScope(StrEnum):
     OWNER = "owner"
 
     def includes(self, other: "TokenScope") -> bool:
-        """Report whether this scope permits what ``other`` permits."""
+        """Report whether this scope permits what ``other`` permits. Raises nothing."""
         order = tuple(TokenScope)
         return order.index(self) >= order.index(other)

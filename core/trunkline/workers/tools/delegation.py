@@ -50,7 +50,7 @@ class DelegationService:
 
 def delegated_call(call: CallTool, keys: Mapping[str, str]) -> CallTool:
     """Return the call in the name of the agent and the block of the subject. Claimed decisions are kept, so that the
-    call is refused for them.
+    call is refused for them; so are the caller's permissions, which only restrict.
     """
     return CallTool(
         call=_derived_key(keys, call.call),
@@ -63,6 +63,7 @@ def delegated_call(call: CallTool, keys: Mapping[str, str]) -> CallTool:
         approved=call.approved,
         answers=call.answers,
         again=call.again,
+        permissions=call.permissions,
     )
 
 

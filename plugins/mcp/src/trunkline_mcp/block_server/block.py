@@ -4,6 +4,7 @@ Knows the bus and no protocol. The other agent acts under a name of its own (``a
 policies, the effect ledger and history tell it from the block's own agent. It speaks on subjects of that name.
 """
 
+import copy
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -14,7 +15,9 @@ import anyio
 
 import trunkline
 from trunkline import ToolOutcome, new_id
-from trunkline.api.bus import Bus
+from trunkline.api.bus import Bus, key_of
+from trunkline.api.gateway import Identity
+from trunkline.api.model import ActorPermissions
 from trunkline.api.text import unwrap_tool_result
 from trunkline.api.tool import (
     DELEGATED_CALL_TOOL,
@@ -50,6 +53,31 @@ class ResourceEntry:
     size: int
 
 
+class BlockCatalogue:
+    """The tools of a block, asked for again only when they have changed."""
+
+    def __init__(self, bus: Bus, agent: str, block: str) -> None:
+        self._bus = bus
+        self._agent = agent
+        self._block = block
+        self._known: tuple[str | None, tuple[ToolSpec, ...]] = (None, ())
+
+    async def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools that the block may use now. Raises CallRefusedError when nobody can tell."""
+        version, specs = self._known
+        try:
+            request = ListTools(block=self._block, version=version)
+            listing = await self._bus.call(
+                DELEGATED_LIST_TOOLS, request, agent=self._agent, block=self._block
+            )
+        except trunkline.RemoteFault as fault:
+            raise CallRefusedError(fault.message) from fault
+        if listing.tools is not None:
+            specs = listing.tools
+        self._known = (listing.version, specs)
+        return specs
+
+
 class ServedBlock:
     """A block, as the agent of that name may use it."""
 
@@ -58,20 +86,21 @@ class ServedBlock:
         self._bus = bus
         self._names: dict[str, Any] = {"agent": agent, "block": block}
         self._conversation = new_id("conv")
-        self._known: tuple[str | None, tuple[ToolSpec, ...]] = (None, ())
+        self._permissions = ActorPermissions()
+        self._catalogue = BlockCatalogue(bus, agent, block)
+
+    def bounded_by(self, identity: Identity) -> "ServedBlock":
+        """The block, as the agent may use it for somebody: within that identity's permissions, and in a conversation
+        of that credential alone, so that stored results and tasks of another one are out of reach."""
+        bounded = copy.copy(self)
+        bounded._permissions = ActorPermissions(identity.permissions_in(self.block))
+        bounded._conversation = key_of(self._conversation, identity.id, identity.token_id)
+        return bounded
 
     async def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools that the block may use now. Raises CallRefusedError when nobody can tell."""
-        version, specs = self._known
-        try:
-            request = ListTools(block=self.block, version=version)
-            listing = await self._bus.call(DELEGATED_LIST_TOOLS, request, **self._names)
-        except trunkline.RemoteFault as fault:
-            raise CallRefusedError(fault.message) from fault
-        if listing.tools is not None:
-            specs = listing.tools
-        self._known = (listing.version, specs)
-        return specs
+        """The tools that may be used now. Raises CallRefusedError when nobody can tell."""
+        specs = await self._catalogue.specs()
+        return tuple(spec for spec in specs if self._permissions.allows_tool(spec.name, spec.identity))
 
     async def call(self, name: str, arguments: dict[str, Any], report: ProgressReporter | None = None) -> str:
         """A tool's output.
@@ -120,7 +149,7 @@ class ServedBlock:
     ) -> ToolOutcome:
         request = CallTool(
             call=call, name=name, arguments=arguments, block=self.block, conversation=self._conversation,
-            turn=new_id("turn"), actor="",
+            turn=new_id("turn"), actor="", permissions=self._permissions.scopes,
         )  # fmt: skip
         try:
             return await self._wait_for_outcome(request, report)

@@ -4,6 +4,7 @@ import logging
 import mimetypes
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote
 
@@ -14,11 +15,13 @@ from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 import trunkline
-from trunkline.api.bus import BusError
+from trunkline.api.bus import BusError, Refusal
+from trunkline.api.gateway import BlockGuard, Identity, TokenScope
 from trunkline.api.tool import ToolSpec
 from trunkline_mcp.block_server.block import CallRefusedError, ServedBlock
 
 if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult
     from mcp.server.context import ServerRequestContext as Context
     from mcp.server.session import ServerSession
 
@@ -33,18 +36,29 @@ SCHEME = "memory://"
 TEMPLATE = "memory://{block}/{{+path}}"
 MOST_SUGGESTED = 100
 
+READING = frozenset({
+    "initialize", "ping", "server/discover", "tools/list", "resources/list", "resources/templates/list",
+    "resources/read", "completion/complete", "subscriptions/listen",
+})  # fmt: skip
+"""The methods for which the scope ``read`` is enough. Every other one needs ``chat``, as a message does."""
+
 
 class BlockServer:
-    """Serves one block. ``changes`` receives the notifications for listening clients (2026-07-28)."""
+    """Serves one block. ``changes`` receives the notifications for listening clients (2026-07-28).
 
-    def __init__(self, block: ServedBlock) -> None:
+    ``guard`` bounds each request by the identity that sends it over HTTP. Without one, whoever has the pipes may do
+    what the agent may do.
+    """
+
+    def __init__(self, block: ServedBlock, guard: BlockGuard | None = None) -> None:
         self.changes = InMemorySubscriptionBus()
         self._block = block
+        self._guard = guard
         self._sessions: weakref.WeakSet[ServerSession] = weakref.WeakSet()
 
     def server(self) -> "Server[Any]":
         """The SDK's server, ready for a transport."""
-        return Server(
+        server: Server[Any] = Server(
             "trunkline",
             version=trunkline.__version__,
             title=f"Trunkline: {self._block.block}",
@@ -57,6 +71,23 @@ class BlockServer:
             on_completion=self._complete,
             on_subscriptions_listen=ListenHandler(self.changes),
         )
+        if self._guard is not None:
+            server.middleware.append(partial(self._check, self._guard))
+        return server
+
+    async def _check(self, guard: BlockGuard, ctx: "Context", call_next: "CallNext") -> "HandlerResult":
+        """Handle a request while its sender may use the method. A notification has no handler here."""
+        if ctx.request_id is None:
+            return await call_next(ctx)
+        scope = TokenScope.READ if ctx.method in READING else TokenScope.CHAT
+        try:
+            return await guard.run(_identity_of(ctx), scope, partial(call_next, ctx))
+        except Refusal as refused:
+            raise MCPError(types.INVALID_REQUEST, f"{ctx.method}: {refused.message}") from refused
+
+    def _block_for(self, context: "Context") -> ServedBlock:
+        """The block, as the sender of a request may use it."""
+        return self._block if self._guard is None else self._block.bounded_by(_identity_of(context))
 
     async def watch_tools(self, seconds: float) -> None:
         """Look now and then whether the block's tools are others, and tell those who listen. Until cancelled."""
@@ -85,24 +116,25 @@ class BlockServer:
     ) -> types.ListToolsResult:
         if context.protocol_version < "2026":  # newer ones listen
             self._sessions.add(context.session)
-        specs, following = paginate(await self._specs(), params)
+        specs, following = paginate(await self._specs(context), params)
         return types.ListToolsResult(tools=[tool_definition(spec) for spec in specs], next_cursor=following)
 
-    async def _specs(self) -> tuple[ToolSpec, ...]:
+    async def _specs(self, context: "Context") -> tuple[ToolSpec, ...]:
         try:
-            return await self._block.tools()
+            return await self._block_for(context).tools()
         except CallRefusedError as error:
             raise MCPError(types.INTERNAL_ERROR, str(error)) from error
 
     async def _call(self, context: "Context", params: types.CallToolRequestParams) -> types.CallToolResult:
-        if params.name not in {spec.name for spec in await self._specs()}:
+        if params.name not in {spec.name for spec in await self._specs(context)}:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r} here.")
 
         async def report(signs: int, note: str) -> None:
             await context.session.report_progress(signs, message=note or None)
 
         try:
-            output, failed = await self._block.call(params.name, dict(params.arguments or {}), report), False
+            block = self._block_for(context)
+            output, failed = await block.call(params.name, dict(params.arguments or {}), report), False
         except CallRefusedError as error:
             output, failed = str(error), True
         return types.CallToolResult(content=[types.TextContent(type="text", text=output)], is_error=failed)
@@ -111,7 +143,7 @@ class BlockServer:
         self, context: "Context", params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         try:
-            files = await self._block.list_files()
+            files = await self._block_for(context).list_files()
         except CallRefusedError:
             files = []  # a block whose memory is closed to others has none to show
         entries, following = paginate(files, params)
@@ -142,7 +174,7 @@ class BlockServer:
             raise resource_not_found(uri)
         path = unquote(uri.removeprefix(begin))
         try:
-            text = await self._block.read_file(path)
+            text = await self._block_for(context).read_file(path)
         except CallRefusedError as error:
             raise resource_not_found(uri) from error
         held = types.TextResourceContents(uri=uri, mime_type=mime_type(path), text=text)
@@ -155,7 +187,7 @@ class BlockServer:
         try:
             found = [
                 one.path
-                for one in await self._block.list_files()
+                for one in await self._block_for(context).list_files()
                 if one.path.startswith(params.argument.value)
             ]
         except CallRefusedError:
@@ -167,6 +199,13 @@ class BlockServer:
 
     def _uri(self, path: str) -> str:
         return f"{SCHEME}{self._block.block}/{quote(path)}"
+
+
+def _identity_of(context: "Context") -> Identity:
+    """The identity of a request over HTTP. Raises MCPError for a request that did not come over HTTP."""
+    if context.request is None:
+        raise MCPError(types.INTERNAL_ERROR, "The request has no sender.")
+    return BlockGuard.identity_of(context.request.scope)
 
 
 def tool_definition(spec: ToolSpec) -> types.Tool:

@@ -1,15 +1,17 @@
-"""The transports of the block server: standard input and output, or HTTP on this machine with the home's token."""
+"""The transports of the block server: standard input and output, or HTTP on this machine with a token."""
 
-import hmac
 import logging
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
 
 import trunkline
+from trunkline.api.gateway import BlockGuard
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -19,8 +21,6 @@ log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
-CREDENTIALS = (b"authorization", b"x-api-key")
-"""A request carries one of them at most: which counts would be a guess. Only the first one can hold the token here."""
 
 CHANGES = NotificationOptions(tools_changed=True)
 
@@ -31,7 +31,9 @@ async def serve_stdio(server: "Server[Any]") -> None:
         await server.run(reading, writing, server.create_initialization_options(CHANGES))
 
 
-async def serve_http(server: "Server[Any]", port: int, token: str, ready: Callable[[str], None]) -> None:
+async def serve_http(
+    server: "Server[Any]", port: int, guard: BlockGuard, ready: Callable[[str], None]
+) -> None:
     """Serve over HTTP on this machine until cancelled; ``ready`` is called with the address. Raises TrunklineError for
     a port that is in use."""
     import uvicorn
@@ -45,32 +47,26 @@ async def serve_http(server: "Server[Any]", port: int, token: str, ready: Callab
                 f"Port {port} of {HOST} cannot be used: {error.strerror}.",
                 hint="Choose another --port, or leave it out for any free one.",
             ) from error
-        config = uvicorn.Config(build_app(server, token), log_config=None, access_log=False, lifespan="on")
+        config = uvicorn.Config(build_app(server, guard), log_config=None, access_log=False, lifespan="on")
         ready(f"http://{HOST}:{listener.getsockname()[1]}{PATH}")
         await uvicorn.Server(config).serve(sockets=[listener])
 
 
-def build_app(server: "Server[Any]", token: str) -> "ASGIApp":
-    """The application: only who has the token gets in, and only by a name of this machine (the SDK looks at Host and
-    Origin, so that no web page reaches it by another name)."""
-    return TokenMiddleware(token, server.streamable_http_app(streamable_http_path=PATH, host=HOST))
+def build_app(server: "Server[Any]", guard: BlockGuard) -> "ASGIApp":
+    """The application behind the guard. The SDK looks at Host and Origin too, also of requests that only read."""
+    return guard.protect(SessionOwner(server.streamable_http_app(streamable_http_path=PATH, host=HOST)))
 
 
-class TokenMiddleware:
-    """Lets nobody in without the token, which must be in the header."""
+class SessionOwner:
+    """Tells the SDK whose credential a request has: a session of one token does not exist for another one."""
 
-    def __init__(self, token: str, app: "ASGIApp") -> None:
-        self._wanted = f"Bearer {token}".encode()
+    def __init__(self, app: "ASGIApp") -> None:
         self._app = app
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Pass on what may pass."""
-        if scope["type"] != "http" or self._is_authorized(scope):
-            return await self._app(scope, receive, send)
-        headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain; charset=utf-8")]
-        await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send({"type": "http.response.body", "body": b"The token is missing or wrong.\n"})
-
-    def _is_authorized(self, scope: "Scope") -> bool:
-        given = [value for name, value in scope["headers"] if name in CREDENTIALS]
-        return len(given) == 1 and hmac.compare_digest(given[0], self._wanted)
+        """Pass on the request."""
+        if scope["type"] == "http":
+            identity = BlockGuard.identity_of(scope)
+            credential = AccessToken(token="", client_id=identity.id, subject=identity.token_id, scopes=[])
+            scope["user"] = AuthenticatedUser(credential)
+        await self._app(scope, receive, send)

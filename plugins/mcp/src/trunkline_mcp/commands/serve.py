@@ -10,6 +10,8 @@ import click
 from trunkline.api.cli import Command, with_workers
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
     from trunkline.api.bus import Bus
     from trunkline_mcp.block_server.block import ServedBlock
 
@@ -27,7 +29,7 @@ trunkline mcp serve main --http --port 8421
 @click.argument("block")
 @click.option("--as", "name", default="external", help="The name of the other agent in policies and history.")
 @click.option(
-    "--http", is_flag=True, help="Serve over HTTP on this machine, with the home's token, until Ctrl-C."
+    "--http", is_flag=True, help="Serve over HTTP on this machine, to whoever has a token, until Ctrl-C."
 )
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="The port of --http. Default: any free port."
@@ -67,20 +69,38 @@ async def _serve(bus: "Bus", home: Path, block: str, agent: str, port: int, toke
     import anyio
 
     from trunkline_mcp.block_server.block import ServedBlock
-    from trunkline_mcp.block_server.server import BlockServer
-    from trunkline_mcp.block_server.transports import serve_http, serve_stdio
 
     served_block = ServedBlock(bus, block, agent)
     await _require_block(served_block)
-    served = BlockServer(served_block)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(served.watch_tools, POLL_SECONDS)
         if token:
-            with ExitStack() as listening:
-                await serve_http(served.server(), port, token, partial(_announce, listening, home, block))
+            await _serve_http(tasks, bus, home, served_block, port, token)
         else:
-            await serve_stdio(served.server())
+            await _serve_stdio(tasks, served_block)
         tasks.cancel_scope.cancel()
+
+
+async def _serve_stdio(tasks: "TaskGroup", block: "ServedBlock") -> None:
+    from trunkline_mcp.block_server.server import BlockServer
+    from trunkline_mcp.block_server.transports import serve_stdio
+
+    served = BlockServer(block)
+    tasks.start_soon(served.watch_tools, POLL_SECONDS)
+    await serve_stdio(served.server())
+
+
+async def _serve_http(
+    tasks: "TaskGroup", bus: "Bus", home: Path, block: "ServedBlock", port: int, token: str
+) -> None:
+    from trunkline.api.gateway import open_block_guard
+    from trunkline_mcp.block_server.server import BlockServer
+    from trunkline_mcp.block_server.transports import serve_http
+
+    with ExitStack() as listening:
+        async with open_block_guard(bus, home, token, block.block) as guard:
+            served = BlockServer(block, guard)
+            tasks.start_soon(served.watch_tools, POLL_SECONDS)
+            await serve_http(served.server(), port, guard, partial(_announce, listening, home, block.block))
 
 
 async def _require_block(served_block: "ServedBlock") -> None:
@@ -102,9 +122,12 @@ async def _require_block(served_block: "ServedBlock") -> None:
 def _announce(listening: ExitStack, home: Path, block: str, address: str) -> None:
     from trunkline.api.cli import Listener, registered_listener
 
-    credential = f"the token in {home / 'token'}"
+    credential = f"the token in {home / 'token'}, or an access token"
     purpose = f"the block {block}, for other agents (mcp serve)"
     listening.enter_context(
         registered_listener(home / "run", Listener(address=address, purpose=purpose, credential=credential))
     )
-    click.echo(f"Serving at {address}. The token is in the home's file token. Stop with Ctrl-C.", err=True)
+    click.echo(
+        f"Serving at {address}. The token is in the home's file token, or is an access token. Stop with Ctrl-C.",
+        err=True,
+    )
