@@ -87,46 +87,58 @@ async def unasked_platform(provider: str, home: Path) -> AsyncIterator[UnaskedPl
         yield UnaskedPlatform(running, http)
 
 
-async def test_a_turn_is_limited_to_its_credentials_permissions(provider: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+async def shared(
+    anyio_backend: str, provider: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[UnaskedPlatform]:
+    async with unasked_platform(provider, tmp_path_factory.mktemp("credentials")) as found:
+        yield found
+
+
+@pytest.fixture
+def started_platform(shared: UnaskedPlatform) -> UnaskedPlatform:
+    """The shared platform, in which nothing is written yet."""
+    shared.written.unlink(missing_ok=True)
+    return shared
+
+
+async def test_a_turn_is_limited_to_its_credentials_permissions(started_platform: UnaskedPlatform) -> None:
     """Over the native and the OpenAI API, calls outside of the permissions are refused, whatever type the identity
     has. Missing and unreadable permissions permit nothing. The owner's token and channels have every permission."""
-    async with unasked_platform(provider, tmp_path) as started_platform:
-        for who in ("reader", "boss", "nobody", "odd"):
-            assert LEFT_OUT in await started_platform.say(who, WRITE)
-            body = {"model": "main", "messages": [{"role": "user", "content": WRITE}]}
-            done = await started_platform.http.post("/v1/chat/completions", json=body, headers={HEADER: who})
-            assert done.status_code == 200, done.text
-        assert not started_platform.written.exists()
-        assert LEFT_OUT in await started_platform.say("writer", REMEMBER)
-        await started_platform.say("writer", WRITE)
-        assert started_platform.written.exists()
-        assert "4711" in " ".join(results((await started_platform.running.say(REMEMBER)).events))
+    for who in ("reader", "boss", "nobody", "odd"):
+        assert LEFT_OUT in await started_platform.say(who, WRITE)
+        body = {"model": "main", "messages": [{"role": "user", "content": WRITE}]}
+        done = await started_platform.http.post("/v1/chat/completions", json=body, headers={HEADER: who})
+        assert done.status_code == 200, done.text
+    assert not started_platform.written.exists()
+    assert LEFT_OUT in await started_platform.say("writer", REMEMBER)
+    await started_platform.say("writer", WRITE)
+    assert started_platform.written.exists()
+    assert "4711" in " ".join(results((await started_platform.running.say(REMEMBER)).events))
 
 
-async def test_a_command_runs_within_the_permissions_of_its_sender(provider: str, tmp_path: Path) -> None:
+async def test_a_command_runs_within_the_permissions_of_its_sender(started_platform: UnaskedPlatform) -> None:
     """``/tool`` is no way around them; its list names what may not be used."""
-    async with unasked_platform(provider, tmp_path) as started_platform:
-        command = '/tool write_file path=x.txt content="x"'
-        assert LEFT_OUT in await started_platform.say("reader", command)
-        async with started_platform.said("reader", "/tool") as accepted:
-            pass
-        reported = (await started_platform.running.answer(accepted)).text
-        assert "`read_file " in reported and "`write_file`" in reported.partition("may not use")[2]
-        assert not started_platform.written.exists()
-        await started_platform.say("writer", command)
-        assert started_platform.written.exists()
+    command = '/tool write_file path=x.txt content="x"'
+    assert LEFT_OUT in await started_platform.say("reader", command)
+    async with started_platform.said("reader", "/tool") as accepted:
+        pass
+    reported = (await started_platform.running.answer(accepted)).text
+    assert "`read_file " in reported and "`write_file`" in reported.partition("may not use")[2]
+    assert not started_platform.written.exists()
+    await started_platform.say("writer", command)
+    assert started_platform.written.exists()
 
 
-async def test_steering_only_removes_permissions(provider: str, tmp_path: Path) -> None:
+async def test_steering_only_removes_permissions(started_platform: UnaskedPlatform) -> None:
     """A turn has the permissions common to all authors of its messages, from the arrival of each."""
-    async with unasked_platform(provider, tmp_path) as started_platform:
-        accepted = await started_platform.running.send("slow:60:50")
-        await started_platform.steer("reader", accepted.turn, WRITE)
-        assert LEFT_OUT in await started_platform.results(accepted)
-        async with started_platform.said("reader", "slow:60:50") as accepted:
-            await started_platform.steer("writer", accepted.turn, WRITE)
-        assert LEFT_OUT in await started_platform.results(accepted)
-        assert not started_platform.written.exists()
+    accepted = await started_platform.running.send("slow:60:50")
+    await started_platform.steer("reader", accepted.turn, WRITE)
+    assert LEFT_OUT in await started_platform.results(accepted)
+    async with started_platform.said("reader", "slow:60:50") as accepted:
+        await started_platform.steer("writer", accepted.turn, WRITE)
+    assert LEFT_OUT in await started_platform.results(accepted)
+    assert not started_platform.written.exists()
 
 
 async def test_who_has_rules_of_their_own_steers_no_turn_of_others(provider: str, tmp_path: Path) -> None:
@@ -155,29 +167,28 @@ async def test_who_has_rules_of_their_own_steers_no_turn_of_others(provider: str
             assert again["turn"] == accepted.turn
 
 
-async def test_a_fork_has_the_intersection_of_both_permissions(provider: str, tmp_path: Path) -> None:
+async def test_a_fork_has_the_intersection_of_both_permissions(started_platform: UnaskedPlatform) -> None:
     """Repeating another's words permits no more than they had; new words have the permissions of their author."""
-    async with unasked_platform(provider, tmp_path) as started_platform:
-        async with started_platform.said("reader", WRITE) as theirs:
-            pass
-        fork = started_platform.running.gateway.fork
-        assert LEFT_OUT in await started_platform.results(await fork(ForkTurn(turn=theirs.turn, step=0)))
-        begun = (await started_platform.running.say("say:hello")).accepted
-        again = await fork(ForkTurn(turn=begun.turn, step=1, content=WRITE))
-        assert LEFT_OUT not in await started_platform.results(again)
-        started_platform.written.unlink()
-        for request in ({"step": 0}, {"step": 0, "content": WRITE}):
-            done = await started_platform.http.post(
-                f"/api/turns/{again.turn}/fork", json=request, headers={HEADER: "reader"}
-            )
-            taken = done.json()
-            forked = MessageAccepted(
-                block="main", conversation=taken["conversation_id"], turn=taken["turn"], message_id=""
-            )
-            assert LEFT_OUT in await started_platform.results(forked)
-        assert not started_platform.written.exists()
-        own = await fork(ForkTurn(turn=theirs.turn, step=0, content=WRITE))
-        assert LEFT_OUT not in await started_platform.results(own) and started_platform.written.exists()
+    async with started_platform.said("reader", WRITE) as theirs:
+        pass
+    fork = started_platform.running.gateway.fork
+    assert LEFT_OUT in await started_platform.results(await fork(ForkTurn(turn=theirs.turn, step=0)))
+    begun = (await started_platform.running.say("say:hello")).accepted
+    again = await fork(ForkTurn(turn=begun.turn, step=1, content=WRITE))
+    assert LEFT_OUT not in await started_platform.results(again)
+    started_platform.written.unlink()
+    for request in ({"step": 0}, {"step": 0, "content": WRITE}):
+        done = await started_platform.http.post(
+            f"/api/turns/{again.turn}/fork", json=request, headers={HEADER: "reader"}
+        )
+        taken = done.json()
+        forked = MessageAccepted(
+            block="main", conversation=taken["conversation_id"], turn=taken["turn"], message_id=""
+        )
+        assert LEFT_OUT in await started_platform.results(forked)
+    assert not started_platform.written.exists()
+    own = await fork(ForkTurn(turn=theirs.turn, step=0, content=WRITE))
+    assert LEFT_OUT not in await started_platform.results(own) and started_platform.written.exists()
 
 
 async def test_a_resumed_turn_keeps_its_narrow_permissions(provider: str, tmp_path: Path) -> None:
@@ -206,24 +217,23 @@ async def test_a_resumed_turn_keeps_its_narrow_permissions(provider: str, tmp_pa
 
 @pytest.mark.parametrize(("actor", "permitted"), [("owner", True), ("channel:cli", True), ("ann", False)])
 async def test_a_message_of_an_earlier_version_has_no_permissions_field(
-    provider: str, tmp_path: Path, actor: str, permitted: bool
+    started_platform: UnaskedPlatform, actor: str, permitted: bool
 ) -> None:
     """The owner's message is answered as before; for any other sender the permissions are unknown, so no call is
     permitted."""
-    async with unasked_platform(provider, tmp_path) as started_platform:
-        message = Message(id=new_id("msg"), role="user", content=WRITE)
-        request = TurnRequested(
-            turn=new_id("turn"),
-            block="main",
-            conversation=new_id("conv"),
-            message=message,
-            actor=actor,
-            channel="x",
-        )
-        assert b"permissions" not in msgspec.json.encode(request)
-        await started_platform.running.bus.append(INBOX, request, conversation=request.conversation)
-        accepted = MessageAccepted(
-            block="main", conversation=request.conversation, turn=request.turn, message_id=message.id
-        )
-        assert (LEFT_OUT not in await started_platform.results(accepted)) is permitted
-        assert started_platform.written.exists() is permitted
+    message = Message(id=new_id("msg"), role="user", content=WRITE)
+    request = TurnRequested(
+        turn=new_id("turn"),
+        block="main",
+        conversation=new_id("conv"),
+        message=message,
+        actor=actor,
+        channel="x",
+    )
+    assert b"permissions" not in msgspec.json.encode(request)
+    await started_platform.running.bus.append(INBOX, request, conversation=request.conversation)
+    accepted = MessageAccepted(
+        block="main", conversation=request.conversation, turn=request.turn, message_id=message.id
+    )
+    assert (LEFT_OUT not in await started_platform.results(accepted)) is permitted
+    assert started_platform.written.exists() is permitted
