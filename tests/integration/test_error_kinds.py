@@ -71,11 +71,11 @@ class Shop:
         return [sell, look, stare, carve]
 
 
-@pytest.fixture
-async def shop(tmp_path: Path) -> AsyncIterator[Platform]:
+@pytest.fixture(scope="module")
+async def shop(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Platform]:
     plugin = Shop()
     config = {"runtime.provider_adapter": plugin.model.name}
-    async with platform(tmp_path / "home", plugins=[plugin], config=config) as running:
+    async with platform(tmp_path_factory.mktemp("shop"), plugins=[plugin], config=config) as running:
         yield running
 
 
