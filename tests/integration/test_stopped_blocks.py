@@ -21,7 +21,6 @@ from trunkline.contracts.turns.feed_messages import TextDelta
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, PlatformClient, platform
-from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_bus import RemoteFault
 
 from .approval_helpers import asked_by, asking, decide, results, waiting, write
@@ -39,11 +38,23 @@ TAKEN_AWAY: dict[str, Change] = {
 }
 
 
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str, provider: str) -> AsyncIterator[Platform]:
+    async with platform(config=asking(provider)) as one:
+        yield one
+
+
 @pytest.fixture
-async def running() -> AsyncIterator[Platform]:
-    with ScriptedProvider() as provider:
-        async with platform(config=asking(provider.url)) as one:
-            yield one
+async def running(shared: Platform) -> AsyncIterator[Platform]:
+    """The shared platform. The test makes the block ``garden``, of which nothing is left for the next test."""
+    yield shared
+    await shared.gateway.stop_block("main")
+    await shared.gateway.change_block("main", {"enabled": None})
+    blocks = await shared.gateway.block_list(archived=True)
+    if "garden" in {block.name for block in blocks.blocks}:
+        await shared.gateway.delete_block("garden")
+    for block in blocks.archived:
+        await shared.gateway.delete_block(block.name, archived=True)
 
 
 async def speaking(talker: PlatformClient, text: str, **given: Any) -> MessageAccepted:
