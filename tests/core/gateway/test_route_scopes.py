@@ -14,11 +14,14 @@ from trunkline.api.gateway import HttpRoute
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.subjects import GATEWAY_OPERATIONS
+from trunkline.contracts.models.listing import ModelListings
+from trunkline.contracts.models.subjects import LIST_MODELS
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.workers.gateway.http.app import own_routes
 from trunkline.workers.gateway.http.openapi import openapi_document
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute
+from trunkline_bus import service
 
 from .conftest import Environment, started_environment
 
@@ -55,8 +58,17 @@ async def said(request: object) -> object:
 
 @pytest.fixture(scope="module")
 async def shared(anyio_backend: str) -> AsyncIterator[Environment]:
-    async with started_environment(Visitors(*HOLDERS, LIMITED), Routes()) as env:
+    """A platform where a monitor lists models. Without one the gateway would wait half a minute for the list."""
+    async with (
+        started_environment(Visitors(*HOLDERS, LIMITED), Routes()) as env,
+        service(env.bus, name="monitor", version="1.0.0") as monitor,
+    ):
+        await monitor.add(LIST_MODELS, no_models)
         yield env
+
+
+async def no_models(request: object) -> ModelListings:
+    return ModelListings()
 
 
 @pytest.fixture
