@@ -280,6 +280,26 @@ async def call_of_sleep(served: Served, token: str, mode: str = "auto") -> Async
 async def test_a_revocation_ends_an_open_stream_within_a_second(served: Served) -> None:
     """The stream of a session ends, though nothing was to be sent on it."""
     token, record = await served.issue()
+    async with open_stream(served, token) as stream:
+        await served.revoke(record)
+        with anyio.fail_after(SECOND):
+            assert await read_to_end(stream) == b""
+
+
+async def test_a_stream_ends_when_the_block_is_no_longer_shared(served: Served) -> None:
+    """It ends as a stream does that has nothing more to say."""
+    token = await served.admit("finn")
+    async with open_stream(served, token) as stream:
+        await write_policy(
+            served.running.bus, Policy(subject="finn", resource="block:main", action="read", effect="deny")
+        )
+        with anyio.fail_after(5):
+            assert await read_to_end(stream) == b""
+
+
+@asynccontextmanager
+async def open_stream(served: Served, token: str) -> AsyncIterator[httpx.Response]:
+    """The stream of a new session of a token."""
     begun = await served.post(bearer(token))
     headers = bearer(token) | {
         "accept": "text/event-stream",
@@ -291,10 +311,11 @@ async def test_a_revocation_ends_an_open_stream_within_a_second(served: Served) 
         http.stream("GET", served.url, headers=headers) as stream,
     ):
         assert stream.status_code == 200
-        await served.revoke(record)
-        with anyio.fail_after(SECOND):
-            async for _ in stream.aiter_raw():
-                pass
+        yield stream
+
+
+async def read_to_end(stream: httpx.Response) -> bytes:
+    return b"".join([chunk async for chunk in stream.aiter_raw()])
 
 
 async def test_a_session_of_one_token_does_not_exist_for_another(served: Served) -> None:

@@ -12,7 +12,7 @@ from trunkline_mcp.block_server.block import ServedBlock
 from trunkline_mcp.block_server.server import BlockServer
 
 from .conformance import suite
-from .conformance.block_server_app import at_address
+from .conformance.block_server_app import at_address, owner_guard
 from .conformance.fixture import Fixture
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
@@ -94,7 +94,7 @@ async def test_the_server_passes_the_server_conformance_suite(tmp_path, revision
 async def test_a_block_server_passes_the_conformance_suite_for_its_features(tmp_path, revision):
     """A block of a whole platform: tools through the dispatch, memory as resources."""
     async with platform(workers=("memory", "tools"), plugins=[SuitesTools()]) as running:
-        served = BlockServer(ServedBlock(running.bus, "main", "suite"))
+        served = BlockServer(ServedBlock(running.bus, "main", "suite"), owner_guard())
         async with at_address(served.server()) as url:
             found = await verdicts("server", revision, ["--url", url], tmp_path)
     assert {name for name in OFFERED[revision] if not found[name].ok} == set()

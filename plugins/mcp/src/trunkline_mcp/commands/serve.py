@@ -128,6 +128,6 @@ def _announce(listening: ExitStack, home: Path, block: str, address: str) -> Non
         registered_listener(home / "run", Listener(address=address, purpose=purpose, credential=credential))
     )
     click.echo(
-        f"Serving at {address}. The token is in the home's file token, or is an access token. Stop with Ctrl-C.",
+        f"Serving at {address}. The token is in the home's file token; access tokens count too. Stop with Ctrl-C.",
         err=True,
     )
