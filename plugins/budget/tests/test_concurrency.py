@@ -12,7 +12,6 @@ import pytest
 import trunkline
 from trunkline import Message, new_id
 from trunkline.api.bus import Bus
-from trunkline.api.costs import BUDGET_EVENT, BudgetEvent
 from trunkline.api.model import (
     AskModel,
     Finish,
@@ -24,15 +23,17 @@ from trunkline.api.model import (
     Usage,
     estimate_input_tokens,
 )
-from trunkline.testing.platform import platform
+from trunkline.testing.platform import Platform, platform
 from trunkline_budget import middleware
 from trunkline_budget.breaker import BudgetBreaker
 from trunkline_budget.budgets import budgets_of
 from trunkline_budget.counters import BudgetCounters
 from trunkline_budget.middleware import LoopLimit, SpendLimit
 from trunkline_budget.settings import BudgetSettings
-from trunkline_budget.state import budget_states
+from trunkline_budget.state import budget_states, reset_budgets
 from trunkline_bus import connect
+
+from .test_limits import BEGINNING, events
 
 pytestmark = pytest.mark.anyio
 
@@ -65,6 +66,22 @@ class Vendor:
         yield Finish(usage=usage, cost=cost)
 
 
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[Platform]:
+    """One platform without limits. Each test brings the limits and breakers of its own."""
+    async with platform(workers=("memory", "gateway")) as running:
+        yield running
+
+
+@pytest.fixture
+async def running(shared: Platform) -> Platform:
+    """The shared platform, of whose budgets nothing is used."""
+    await reset_budgets(
+        shared.bus, BudgetSettings(max_daily_spend=LIMIT, max_loops_per_hour=100), "", BEGINNING
+    )
+    return shared
+
+
 async def work(limit: AskModel, number: int) -> None:
     """Call the model until a call is refused."""
     message = Message(id="m", role="user", content="x" * (number * 40))
@@ -79,10 +96,10 @@ async def work(limit: AskModel, number: int) -> None:
 
 
 @pytest.mark.parametrize(("greedy", "seed"), [(True, 1), (False, 2)])
-async def test_sixty_four_workers_share_a_budget(greedy: bool, seed: int) -> None:
+async def test_sixty_four_workers_share_a_budget(running: Platform, greedy: bool, seed: int) -> None:
     """They spend all of it, exceed it by less than the smallest reservation of one call, and one event tells of it."""
     settings, vendor = BudgetSettings(max_daily_spend=LIMIT), Vendor(seed, greedy=greedy)
-    async with platform(workers=("memory", "gateway")) as running, AsyncExitStack() as stack:
+    async with AsyncExitStack() as stack:
         limits = []
         for number in range(CONNECTIONS):
             named = msgspec.structs.replace(running.instance.bus, name=f"worker-{number}")
@@ -99,10 +116,10 @@ async def test_sixty_four_workers_share_a_budget(greedy: bool, seed: int) -> Non
         assert (state.used, state.reserved) == (vendor.billed, 0)
 
 
-async def test_sixty_four_workers_share_a_limit_of_loops() -> None:
+async def test_sixty_four_workers_share_a_limit_of_loops(running: Platform) -> None:
     """Exactly as many calls are admitted as the hour allows."""
     settings, vendor = BudgetSettings(max_loops_per_hour=100), Vendor(1, greedy=False)
-    async with platform(workers=("memory", "gateway")) as running, AsyncExitStack() as stack:
+    async with AsyncExitStack() as stack:
         breaker = await breaker_of(stack, running.bus, settings)
         calls = 0
 
@@ -119,23 +136,22 @@ async def test_sixty_four_workers_share_a_limit_of_loops() -> None:
         assert calls == 100
 
 
-async def test_a_cancelled_reservation_is_released_at_once() -> None:
+async def test_a_cancelled_reservation_is_released_at_once(running: Platform) -> None:
     """Whenever the caller is cancelled, nothing stays reserved: no request was sent. Nobody waits for the comparison
     with the ledger."""
     settings = BudgetSettings(max_daily_spend=LIMIT, max_turn_spend=LIMIT)
     budgets = budgets_of(settings, "spend", "main", "turn_1", datetime.now(UTC))
-    async with platform(workers=("memory",)) as running:
-        counters, cancelled = BudgetCounters(running.bus), 0
-        for number in range(100):
-            request = new_id("request")
-            with anyio.move_on_after(number * 0.000_1) as scope:
-                reserved = await counters.reserve(request, budgets, 1_000, 3_000_000, 0)
-            if scope.cancelled_caught:
-                cancelled += 1
-            else:
-                await counters.settle(request, budgets, reserved, 0)
-        assert cancelled > 5
-        assert [await counters.number("reserved", budget) for budget in budgets] == [0, 0]
+    counters, cancelled = BudgetCounters(running.bus), 0
+    for number in range(100):
+        request = new_id("request")
+        with anyio.move_on_after(number * 0.000_1) as scope:
+            reserved = await counters.reserve(request, budgets, 1_000, 3_000_000, 0)
+        if scope.cancelled_caught:
+            cancelled += 1
+        else:
+            await counters.settle(request, budgets, reserved, 0)
+    assert cancelled > 5
+    assert [await counters.number("reserved", budget) for budget in budgets] == [0, 0]
 
 
 def _around(limit: SpendLimit, vendor: Vendor) -> AskModel:
@@ -152,7 +168,3 @@ async def breaker_of(stack: AsyncExitStack, bus: Bus, settings: BudgetSettings) 
     context = trunkline.LifespanContext("monitor", bus, "trunkline-budget")
     await stack.enter_async_context(breaker.lifespan(context))
     return breaker
-
-
-async def events(bus: Bus) -> list[BudgetEvent]:
-    return [stored.data async for stored in bus.history(BUDGET_EVENT)]

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 import trunkline
+from tests.shared_model import SharedModel
 from trunkline import ErrorCode
 from trunkline.api.bus import Bus
 from trunkline.api.channel import Channel, Gateway
@@ -47,6 +48,9 @@ PRICES = {"scripted/*": {"input": 1.0, "output": 10.0, "max_output": 10_000}}
 
 CENTS = 10_000
 """Micro-USD."""
+
+BEGINNING = "the beginning of a test"
+"""Who resets the budgets of a platform that tests share."""
 
 
 def cents(count: int) -> list[Any]:
@@ -90,15 +94,58 @@ async def limited(
     script: ModelScript | Sequence[ReplyItems], home: Path | None = None, **limits: Any
 ) -> AsyncIterator[tuple[Platform, Plugin]]:
     plugin = Plugin(ScriptedModel(script))
-    config = {
+    async with platform(home, plugins=[plugin], config=config_of(**limits)) as running:
+        yield running, plugin
+
+
+def config_of(**limits: Any) -> dict[str, Any]:
+    """Settings of a platform with the bell, prices and these limits."""
+    return {
         "runtime.provider_adapter": "scripted",
         "models.prices": PRICES,
         "plugins.failover.attempts": 1,
         "channels.enabled": ["bell"],
         **{f"plugins.budget.{name}": value for name, value in limits.items()},
     }
-    async with platform(home, plugins=[plugin], config=config) as running:
-        yield running, plugin
+
+
+DAY: dict[str, Any] = {"max_daily_spend": 0.10}
+"""The limit of the platform that tests share."""
+
+
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[tuple[Platform, SharedModel, Bell]]:
+    """One platform for the tests that need no limit but that of a day."""
+    model = SharedModel()
+    plugin = Plugin(model)
+    async with platform(plugins=[plugin], config=config_of(**DAY)) as running:
+        yield running, model, plugin.bell
+
+
+@pytest.fixture
+async def running(shared: tuple[Platform, SharedModel, Bell]) -> AsyncIterator[Platform]:
+    """The shared platform: nothing of its budget is used, and its owner has been told nothing."""
+    found, _, bell = shared
+    await reset_budgets(found.bus, BudgetSettings(**DAY), "", BEGINNING)
+    bell.told.clear()
+    yield found
+
+    async def all_told() -> bool:
+        return len(bell.told) == sum(one.event == "bankrupt" for one in await events(found.bus))
+
+    await until(all_told)  # none of it reaches the next test
+
+
+@pytest.fixture
+def model(shared: tuple[Platform, SharedModel, Bell]) -> SharedModel:
+    """The model of the shared platform. A test gives it a script."""
+    return shared[1]
+
+
+@pytest.fixture
+def bell(shared: tuple[Platform, SharedModel, Bell]) -> Bell:
+    """The channel of the shared platform."""
+    return shared[2]
 
 
 async def until(due: Callable[[], Awaitable[bool]]) -> None:
@@ -108,7 +155,9 @@ async def until(due: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def events(bus: Bus) -> list[BudgetEvent]:
-    return [stored.data async for stored in bus.history(BUDGET_EVENT)]
+    """Return the events; on a shared platform those of the running test."""
+    found = [stored.data async for stored in bus.history(BUDGET_EVENT)]
+    return found[max((at for at, one in enumerate(found, 1) if one.by == BEGINNING), default=0) :]
 
 
 async def state(bus: Bus, block: str = "", **limits: Any) -> BudgetState:
@@ -123,29 +172,31 @@ def refused(answer: TurnAnswer) -> str:
     return answer.ended.detail
 
 
-async def test_the_daily_limit_trips_before_the_next_call() -> None:
+async def test_the_daily_limit_trips_before_the_next_call(
+    running: Platform, model: SharedModel, bell: Bell
+) -> None:
     """Below the limit a call is admitted, at the limit none is. One event tells both numbers on every channel, the
     model gets no further call, and work in the background is refused as well."""
-    async with limited([cents(9), cents(1), cents(1)], max_daily_spend=0.10) as (running, plugin):
-        assert (await running.say("one")).ended.cost == 9 * CENTS
-        assert (await running.say("two")).text == "done"
-        why = refused(await running.say("three"))
-        assert "The budget of all blocks for today is used up: $0.10 of $0.10." in why
-        assert "trunkline budget reset" in why
-        refused(await running.say("four"))
-        with pytest.raises(trunkline.CompletionError) as raised:
-            await BlockCompleter(running.bus, "main").complete("five")
-        assert raised.value.code == "over_budget" and "$0.10 of $0.10" in str(raised.value)
-        assert len(plugin.model.requests) == 2
-        (event,) = await events(running.bus)
-        assert (event.event, event.used, event.limit) == ("bankrupt", 10 * CENTS, 10 * CENTS)
-        assert event.opens_at is not None and event.opens_at > datetime.now(UTC)
-        await until(lambda: _told(plugin))
-        assert plugin.bell.told == [why]
+    model.begin([cents(9), cents(1), cents(1)])
+    assert (await running.say("one")).ended.cost == 9 * CENTS
+    assert (await running.say("two")).text == "done"
+    why = refused(await running.say("three"))
+    assert "The budget of all blocks for today is used up: $0.10 of $0.10." in why
+    assert "trunkline budget reset" in why
+    refused(await running.say("four"))
+    with pytest.raises(trunkline.CompletionError) as raised:
+        await BlockCompleter(running.bus, "main").complete("five")
+    assert raised.value.code == "over_budget" and "$0.10 of $0.10" in str(raised.value)
+    assert len(model.requests) == 2
+    (event,) = await events(running.bus)
+    assert (event.event, event.used, event.limit) == ("bankrupt", 10 * CENTS, 10 * CENTS)
+    assert event.opens_at is not None and event.opens_at > datetime.now(UTC)
+    await until(lambda: _told(bell))
+    assert bell.told == [why]
 
 
-async def _told(plugin: Plugin) -> bool:
-    return bool(plugin.bell.told)
+async def _told(bell: Bell) -> bool:
+    return bool(bell.told)
 
 
 class Voice(ScriptedModel):
@@ -203,18 +254,19 @@ async def _begun(model: Voice) -> bool:
     return model.begun > 0
 
 
-async def test_a_used_up_budget_opens_by_a_reset_and_trips_again() -> None:
+async def test_a_used_up_budget_opens_by_a_reset_and_trips_again(
+    running: Platform, model: SharedModel
+) -> None:
     """The history keeps both; the second time the channels are told again."""
-    limits: dict[str, Any] = {"max_daily_spend": 0.05}
-    async with limited([cents(5), cents(5), cents(5)], **limits) as (running, _):
-        await running.say("one")
-        refused(await running.say("two"))
-        (reset,) = await reset_budgets(running.bus, BudgetSettings(**limits), "", "owner")
-        assert (reset.used, reset.by) == (5 * CENTS, "owner")
-        assert (await running.say("three")).text == "done"
-        refused(await running.say("four"))
-        assert [one.event for one in await events(running.bus)] == ["bankrupt", "reset", "bankrupt"]
-        assert (await state(running.bus, **limits)).is_exhausted
+    model.begin([cents(10), cents(10), cents(10)])
+    await running.say("one")
+    refused(await running.say("two"))
+    (reset,) = await reset_budgets(running.bus, BudgetSettings(**DAY), "", "owner")
+    assert (reset.used, reset.by) == (10 * CENTS, "owner")
+    assert (await running.say("three")).text == "done"
+    refused(await running.say("four"))
+    assert [one.event for one in await events(running.bus)] == ["bankrupt", "reset", "bankrupt"]
+    assert (await state(running.bus, **DAY)).is_exhausted
 
 
 async def test_a_raised_limit_opens_the_budget(tmp_path: Path) -> None:
@@ -287,47 +339,47 @@ async def test_the_hundredth_loop_is_the_last() -> None:
         assert (shown.measure, shown.used) == ("loops", 100)
 
 
-async def test_an_answer_is_limited_to_what_is_left() -> None:
+async def test_an_answer_is_limited_to_what_is_left(running: Platform, model: SharedModel) -> None:
     """The request permits an answer that the budget can pay, and no longer one."""
-    async with limited([cents(6), cents(1)], max_daily_spend=0.10) as (running, plugin):
-        await running.say("one")
-        await running.say("two")
-        first, second = plugin.model.requests
-        assert first.max_tokens is not None and 8_000 < first.max_tokens < 10_000
-        assert second.max_tokens is not None and 2_000 < second.max_tokens < 4_000
+    model.begin([cents(6), cents(1)])
+    await running.say("one")
+    await running.say("two")
+    first, second = model.requests
+    assert first.max_tokens is not None and 8_000 < first.max_tokens < 10_000
+    assert second.max_tokens is not None and 2_000 < second.max_tokens < 4_000
 
 
-async def test_a_failed_call_gives_its_reservation_back() -> None:
+async def test_a_failed_call_gives_its_reservation_back(running: Platform, model: SharedModel) -> None:
     """A refused request costs nothing."""
     fault = ModelError(ErrorCode.PROVIDER_ERROR, "unavailable")
-    async with limited([[fault], cents(1)], max_daily_spend=0.10) as (running, _):
-        await running.say("one")
-        assert (await running.say("two")).text == "done"
-        now = await state(running.bus, max_daily_spend=0.10)
-        assert (now.used, now.reserved) == (CENTS, 0)
+    model.begin([[fault], cents(1)])
+    await running.say("one")
+    assert (await running.say("two")).text == "done"
+    now = await state(running.bus, **DAY)
+    assert (now.used, now.reserved) == (CENTS, 0)
 
 
-async def test_calls_wait_for_the_reservations_of_others() -> None:
+async def test_calls_wait_for_the_reservations_of_others(running: Platform, model: SharedModel) -> None:
     """A call that may cost all that is left does not make the next one fail: it ends, and costs little."""
     free = anyio.Event()
 
     def script(request: Any) -> ReplyItems:
         return [free.wait, *cents(1)] if request.purpose == "slow" else cents(1)
 
-    async with limited(script, max_daily_spend=0.10) as (running, plugin):
-        model = BlockCompleter(running.bus, "main")
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: model.complete("x", purpose="slow"))
-            await until(lambda: _asked(plugin, 1))
-            tasks.start_soon(model.complete, "y")
-            await anyio.sleep(0.5)
-            assert len(plugin.model.requests) == 1
-            free.set()
-        assert len(plugin.model.requests) == 2 and await events(running.bus) == []
+    model.begin(script)
+    completer = BlockCompleter(running.bus, "main")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lambda: completer.complete("x", purpose="slow"))
+        await until(lambda: _asked(model, 1))
+        tasks.start_soon(completer.complete, "y")
+        await anyio.sleep(0.5)
+        assert len(model.requests) == 1
+        free.set()
+    assert len(model.requests) == 2 and await events(running.bus) == []
 
 
-async def _asked(plugin: Plugin, count: int) -> bool:
-    return len(plugin.model.requests) >= count
+async def _asked(model: ScriptedModel, count: int) -> bool:
+    return len(model.requests) >= count
 
 
 async def test_no_model_is_called_while_counters_are_away() -> None:
@@ -383,33 +435,33 @@ def count_lines(home: Path) -> int:
     return sum(len(file.read_text().splitlines()) for file in files)
 
 
-async def test_resets_at_the_same_time_take_back_once() -> None:
+async def test_resets_at_the_same_time_take_back_once(running: Platform, model: SharedModel) -> None:
     """What was used is given back once, however many owners press the key: the limit is not raised by the others."""
-    limits: dict[str, Any] = {"max_daily_spend": 0.05}
-    async with limited([cents(5), cents(5), cents(5)], **limits) as (running, plugin):
-        await running.say("one")
-        async with anyio.create_task_group() as tasks:
-            for _ in range(5):
-                tasks.start_soon(reset_budgets, running.bus, BudgetSettings(**limits), "", "owner")
-        assert (await state(running.bus, **limits)).used == 0
-        assert (await running.say("two")).text == "done"
-        refused(await running.say("three"))
-        assert len(plugin.model.requests) == 2
-        resets = [one.used for one in await events(running.bus) if one.event == "reset"]
-        assert sum(resets) == 5 * CENTS
+    model.begin([cents(10), cents(10), cents(10)])
+    await running.say("one")
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(reset_budgets, running.bus, BudgetSettings(**DAY), "", "owner")
+    assert (await state(running.bus, **DAY)).used == 0
+    assert (await running.say("two")).text == "done"
+    refused(await running.say("three"))
+    assert len(model.requests) == 2
+    resets = [one.used for one in await events(running.bus) if one.event == "reset"]
+    assert sum(resets) == 10 * CENTS
 
 
-async def test_a_reset_that_was_killed_is_completed_by_the_next() -> None:
+async def test_a_reset_that_was_killed_is_completed_by_the_next(
+    running: Platform, model: SharedModel
+) -> None:
     """The event is stored and nothing is subtracted. The next reset gives back all that was used, and no more."""
-    limits: dict[str, Any] = {"max_daily_spend": 0.05}
-    async with limited([cents(5), cents(5), cents(1)], **limits) as (running, _):
-        await running.say("one")
-        now = datetime.now(UTC)
-        (budget,) = budgets_of(BudgetSettings(**limits), "spend", "", "", now)
-        event = await reset_event(BudgetCounters(running.bus), budget, "owner", now)
-        await running.bus.append(BUDGET_EVENT, event, expect=0, event=event.id)
-        await reset_budgets(running.bus, BudgetSettings(**limits), "", "owner")
-        assert (await state(running.bus, **limits)).used == 0
+    model.begin([cents(10), cents(10), cents(1)])
+    await running.say("one")
+    now = datetime.now(UTC)
+    (budget,) = budgets_of(BudgetSettings(**DAY), "spend", "", "", now)
+    event = await reset_event(BudgetCounters(running.bus), budget, "owner", now)
+    await running.bus.append(BUDGET_EVENT, event, expect=0, event=event.id)
+    await reset_budgets(running.bus, BudgetSettings(**DAY), "", "owner")
+    assert (await state(running.bus, **DAY)).used == 0
 
 
 async def test_the_call_after_a_crash_waits_for_the_reservation_of_the_dead() -> None:
