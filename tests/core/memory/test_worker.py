@@ -63,15 +63,16 @@ from trunkline.contracts.workers.subjects import EXPORT_STORE
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.plugins import Plugins
 from trunkline.testing.platform import Platform, platform
-from trunkline_bus import Bus, Endpoint, RemoteFault, Scope
+from trunkline_bus import Bus, Endpoint, RemoteFault, Scope, new_id
 from trunkline_git_store.store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def running(tmp_path: Path) -> AsyncIterator[Platform]:
-    async with platform(tmp_path / "home", workers=("memory",)) as found:
+@pytest.fixture(scope="module")
+async def running(anyio_backend: str) -> AsyncIterator[Platform]:
+    """One memory for the tests that write only below a folder or in a block of their own."""
+    async with platform(workers=("memory",)) as found:
         yield found
 
 
@@ -80,84 +81,105 @@ def bus(running: Platform) -> Bus:
     return running.bus
 
 
+@pytest.fixture
+def folder() -> str:
+    """A folder that no other test uses. It does not exist yet."""
+    return new_id().lower()
+
+
+@pytest.fixture
+async def garden(bus: Bus) -> AsyncIterator[str]:
+    """The name of a block that no other test uses. It does not exist yet, and is deleted at the end."""
+    block = new_id().lower()
+    yield block
+    if await block_memory(bus, block, "owner").list():
+        await bus.call(MEMORY_DELETE, DeleteMemory(path=f"blocks/{block}", actor="owner"))
+
+
+@pytest.fixture
+async def own(tmp_path: Path) -> AsyncIterator[Platform]:
+    """A memory that no other test uses."""
+    async with platform(tmp_path / "home", workers=("memory",)) as found:
+        yield found
+
+
 async def write(bus: Bus, path: str, content: str, **more: Any) -> str:
     """Write one file; returns the version."""
     request = WriteMemory(path=path, content=content, actor="agent", **more)
     return (await bus.call(MEMORY_WRITE, request)).version
 
 
-async def test_every_endpoint_answers(bus: Bus) -> None:
+async def test_every_endpoint_answers(bus: Bus, folder: str) -> None:
     """Write, read, edit, move, list, search, history and delete, as a caller on the bus sees them."""
-    version = await write(bus, "a.md", "one needle")
-    file = await bus.call(MEMORY_READ, ReadMemory(path="a.md"))
+    here, there = f"{folder}/a.md", f"{folder}/b/c.md"
+    version = await write(bus, here, "one needle")
+    file = await bus.call(MEMORY_READ, ReadMemory(path=here))
     assert file.content == "one needle"
-    edited = await bus.call(MEMORY_EDIT, EditMemory(path="a.md", old="one", new="two", actor="agent"))
-    assert edited.paths == ("a.md",)
-    assert (await bus.call(MEMORY_READ, ReadMemory(path="a.md", version=version))).content == "one needle"
-    await bus.call(MEMORY_MOVE, MoveMemory(source="a.md", target="b/c.md", actor="agent"))
-    listing = await bus.call(MEMORY_LIST, ListMemory(path="b"))
-    assert [entry.path for entry in listing.entries] == ["b/c.md"]
+    edited = await bus.call(MEMORY_EDIT, EditMemory(path=here, old="one", new="two", actor="agent"))
+    assert edited.paths == (here,)
+    assert (await bus.call(MEMORY_READ, ReadMemory(path=here, version=version))).content == "one needle"
+    await bus.call(MEMORY_MOVE, MoveMemory(source=here, target=there, actor="agent"))
+    listing = await bus.call(MEMORY_LIST, ListMemory(path=f"{folder}/b"))
+    assert [entry.path for entry in listing.entries] == [there]
     hits = (await bus.call(MEMORY_SEARCH, SearchMemory(query="needle"))).hits
-    assert [(hit.path, hit.content) for hit in hits] == [("b/c.md", "two needle")]
-    changes = (await bus.call(MEMORY_HISTORY, MemoryHistory(path="a.md"))).changes
+    assert [(hit.path, hit.content) for hit in hits] == [(there, "two needle")]
+    changes = (await bus.call(MEMORY_HISTORY, MemoryHistory(path=here))).changes
     assert [change.previous for change in changes] == ["two needle", "one needle", None]
-    blamed = await bus.call(MEMORY_BLAME, BlameMemory(path="b/c.md"))
+    blamed = await bus.call(MEMORY_BLAME, BlameMemory(path=there))
     assert [span.author for span in blamed.spans] == ["agent"]
-    assert "+two needle" in (await bus.call(MEMORY_DIFF, DiffMemory(path="b/c.md", old=version))).text
-    undone = await bus.call(MEMORY_REVERT, RevertMemory(path="b/c.md", actor="agent"))
-    assert undone.paths == ("b/c.md",)
-    await bus.call(MEMORY_REVERT, RevertMemory(path="b/c.md", version=undone.version, actor="agent"))
-    await bus.call(MEMORY_DELETE, DeleteMemory(path="b", actor="agent"))
+    assert "+two needle" in (await bus.call(MEMORY_DIFF, DiffMemory(path=there, old=version))).text
+    undone = await bus.call(MEMORY_REVERT, RevertMemory(path=there, actor="agent"))
+    assert undone.paths == (there,)
+    await bus.call(MEMORY_REVERT, RevertMemory(path=there, version=undone.version, actor="agent"))
+    await bus.call(MEMORY_DELETE, DeleteMemory(path=f"{folder}/b", actor="agent"))
     with pytest.raises(RemoteFault) as fault:
-        await bus.call(MEMORY_READ, ReadMemory(path="b/c.md"))
+        await bus.call(MEMORY_READ, ReadMemory(path=there))
     assert fault.value.code == "not_found"
 
 
-async def test_many_files_at_once(bus: Bus) -> None:
+async def test_many_files_at_once(bus: Bus, folder: str) -> None:
     """Several files in one commit; those that are absent are left out when read."""
-    changed = await bus.call(
-        MEMORY_WRITE_MANY, WriteManyMemory(files={"a.md": "1", "b.md": "2"}, actor="agent")
-    )
-    assert changed.paths == ("a.md", "b.md")
-    files = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("b.md", "none.md", "a.md")))).files
-    assert [(file.path, file.content) for file in files] == [("b.md", "2"), ("a.md", "1")]
+    a, b, c = (f"{folder}/{name}.md" for name in "abc")
+    changed = await bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={a: "1", b: "2"}, actor="agent"))
+    assert changed.paths == (a, b)
+    files = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=(b, f"{folder}/none.md", a)))).files
+    assert [(file.path, file.content) for file in files] == [(b, "2"), (a, "1")]
     with pytest.raises(RemoteFault):
-        await bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={"c.md": "1", "../d": "2"}, actor="agent"))
-    assert (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("c.md",)))).files == ()
+        await bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={c: "1", "../d": "2"}, actor="agent"))
+    assert (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=(c,)))).files == ()
 
 
-async def test_many_files_change_together_or_not_at_all(bus: Bus) -> None:
+async def test_many_files_change_together_or_not_at_all(bus: Bus, folder: str) -> None:
     """Writes, deletions and expectations are one commit; a hash that does not match refuses all of them."""
-    await bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={"a.md": "1", "b.md": "2"}, actor="agent"))
-    [one] = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("a.md",)))).files
-    request = WriteManyMemory(
-        files={"c.md": "3"}, gone=("b.md",), expected={"a.md": one.hash, "c.md": ""}, actor="x"
-    )
+    a, b, c = (f"{folder}/{name}.md" for name in "abc")
+    await bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={a: "1", b: "2"}, actor="agent"))
+    [one] = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=(a,)))).files
+    request = WriteManyMemory(files={c: "3"}, gone=(b,), expected={a: one.hash, c: ""}, actor="x")
     changed = await bus.call(MEMORY_WRITE_MANY, request)
-    assert sorted(changed.paths) == ["b.md", "c.md"]
-    with pytest.raises(RemoteFault) as fault:  # c.md is there now
-        await bus.call(MEMORY_WRITE_MANY, msgspec.structs.replace(request, gone=("a.md",)))
+    assert sorted(changed.paths) == [b, c]
+    with pytest.raises(RemoteFault) as fault:  # c is there now
+        await bus.call(MEMORY_WRITE_MANY, msgspec.structs.replace(request, gone=(a,)))
     assert fault.value.code == "write_conflict"
-    paths = ("a.md", "b.md", "c.md")
+    paths = (a, b, c)
     left = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=paths))).files
-    assert [file.path for file in left] == ["a.md", "c.md"]
+    assert [file.path for file in left] == [a, c]
 
 
-async def test_a_binary_file_does_not_block_others(running: Platform, bus: Bus) -> None:
+async def test_a_binary_file_does_not_block_others(own: Platform) -> None:
     """A file that is not text is returned as unreadable, and the other files are returned with their content."""
-    (running.home.memory / "bad.toml").write_bytes(b"\xff\xfe[[[")
-    (running.home.memory / "good.toml").write_text("a = 1")
-    files = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("bad.toml", "good.toml")))).files
+    (own.home.memory / "bad.toml").write_bytes(b"\xff\xfe[[[")
+    (own.home.memory / "good.toml").write_text("a = 1")
+    files = (await own.bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("bad.toml", "good.toml")))).files
     assert [(file.path, file.content) for file in files] == [("bad.toml", UNREADABLE), ("good.toml", "a = 1")]
     with pytest.raises(RemoteFault, match="invalid_path"):
-        await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("../bad.toml",)))
+        await own.bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("../bad.toml",)))
 
 
-async def test_refusals_reach_the_caller_with_their_code(bus: Bus) -> None:
+async def test_refusals_reach_the_caller_with_their_code(bus: Bus, folder: str) -> None:
     """Invalid path, not found and write conflict are faults with a sentence, and nothing changed."""
     for code, attempt in (
         ("invalid_path", bus.call(MEMORY_READ, ReadMemory(path="../x"))),
-        ("not_found", bus.call(MEMORY_READ, ReadMemory(path="x"))),
+        ("not_found", bus.call(MEMORY_READ, ReadMemory(path=f"{folder}/x"))),
         ("write_conflict", write(bus, "AGENT.md", "x", expected="")),
     ):
         with pytest.raises(RemoteFault) as fault:
@@ -166,11 +188,11 @@ async def test_refusals_reach_the_caller_with_their_code(bus: Bus) -> None:
         assert fault.value.message.endswith((".", "decide."))
 
 
-async def test_large_files_travel(bus: Bus) -> None:
+async def test_large_files_travel(bus: Bus, folder: str) -> None:
     """PA-T1 over the bus: more than 1 MB is written, read and found in history."""
     text = "line of text\n" * 150_000
-    await write(bus, "large.md", text)
-    assert (await bus.call(MEMORY_READ, ReadMemory(path="large.md"), timeout=30)).content == text
+    await write(bus, f"{folder}/large.md", text)
+    assert (await bus.call(MEMORY_READ, ReadMemory(path=f"{folder}/large.md"), timeout=30)).content == text
 
 
 async def test_conversations_over_the_bus(bus: Bus) -> None:
@@ -188,30 +210,34 @@ async def test_conversations_over_the_bus(bus: Bus) -> None:
     assert found.summary == page.conversations[0]
 
 
-async def test_changes_are_published(running: Platform) -> None:
+async def test_changes_are_published(bus: Bus, folder: str) -> None:
     """MEMORY_CHANGED names paths, version and actor of each commit."""
-    async with running.bus.listen(MEMORY_CHANGED) as changes:
-        version = await write(running.bus, "a.md", "x")
+    async with bus.listen(MEMORY_CHANGED) as changes:
+        version = await write(bus, f"{folder}/a.md", "x")
         with anyio.fail_after(60):
             reported = await anext(changes)
-    assert (reported.data.paths, reported.data.version, reported.data.actor) == (("a.md",), version, "agent")
+    assert (reported.data.paths, reported.data.version, reported.data.actor) == (
+        (f"{folder}/a.md",),
+        version,
+        "agent",
+    )
 
 
-async def test_the_scope_of_a_request_is_in_history(running: Platform, bus: Bus) -> None:
+async def test_the_scope_of_a_request_is_in_history(running: Platform, folder: str) -> None:
     """A tool's write names the conversation and turn it was made in."""
-    memory = block_memory(bus, "main", "agent", Scope(conversation="conv_1", turn="turn_1"))
-    await memory.write("a.md", "x")
+    memory = block_memory(running.bus, "main", "agent", Scope(conversation="conv_1", turn="turn_1"))
+    await memory.write(f"{folder}/a.md", "x")
     head = await anyio.run_process(["git", "-C", str(running.home.memory), "log", "-1", "--format=%B"])
     assert head.stdout.decode().split("\n\n")[1].split("\n")[:3] == [
         "Actor: agent", "Conversation: conv_1", "Turn: turn_1",
     ]  # fmt: skip
 
 
-async def test_an_export_is_stored_in_the_bucket(bus: Bus) -> None:
+async def test_an_export_is_stored_in_the_bucket(own: Platform) -> None:
     """The reply names the object, its size and the number of files."""
-    await write(bus, "a.md", "x")
-    done = await bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)
-    data = await bus.objects(EXPORT_STORE).get(done.object)
+    await write(own.bus, "a.md", "x")
+    done = await own.bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)
+    data = await own.bus.objects(EXPORT_STORE).get(done.object)
     assert data is not None
     assert (len(data), done.files) == (done.size, len(INITIAL_FILES) + 2), "a.md, and the block"
 
@@ -334,68 +360,70 @@ async def test_a_memory_that_cannot_start_stops_the_platform(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("emptied", [False, True], ids=["never there", "deleted"])
-async def test_no_request_creates_a_block_by_mistake(bus: Bus, emptied: bool) -> None:
+async def test_no_request_creates_a_block_by_mistake(
+    bus: Bus, folder: str, garden: str, emptied: bool
+) -> None:
     """A write into a missing or deleted block is refused, and no folder of it is created."""
     if emptied:
-        await write(bus, "blocks/garden/block.toml", "")
-        await write(bus, "blocks/garden/a.md", "x")
-        await bus.call(MEMORY_DELETE, DeleteMemory(path="blocks/garden", actor="owner"))
-    await write(bus, "a.md", "x")
+        await write(bus, f"blocks/{garden}/block.toml", "")
+        await write(bus, f"blocks/{garden}/a.md", "x")
+        await bus.call(MEMORY_DELETE, DeleteMemory(path=f"blocks/{garden}", actor="owner"))
+    await write(bus, f"{folder}/a.md", "x")
     said = Message(id="1", role="user", content="hi", created_at=datetime.now(UTC))
     late: list[tuple[Endpoint[Any, Any], Any]] = [
-        (MEMORY_WRITE, WriteMemory(path="blocks/garden/a.md", content="x", actor="agent")),
+        (MEMORY_WRITE, WriteMemory(path=f"blocks/{garden}/a.md", content="x", actor="agent")),
         (
             MEMORY_WRITE_MANY,
-            WriteManyMemory(files={"b.md": "x", "blocks/garden/a/b.md": "x"}, actor="learner"),
+            WriteManyMemory(files={f"{folder}/b.md": "x", f"blocks/{garden}/a/b.md": "x"}, actor="learner"),
         ),
-        (MEMORY_MOVE, MoveMemory(source="a.md", target="blocks/garden/a.md", actor="agent")),
-        (MEMORY_REMEMBER, Remember(content="x", actor="learner", conversation_id="c", block="garden")),
+        (MEMORY_MOVE, MoveMemory(source=f"{folder}/a.md", target=f"blocks/{garden}/a.md", actor="agent")),
+        (MEMORY_REMEMBER, Remember(content="x", actor="learner", conversation_id="c", block=garden)),
         (
             MEMORY_APPEND_CONVERSATION,
-            AppendConversation(block="garden", conversation="c", messages=(said,), actor="agent"),
+            AppendConversation(block=garden, conversation="c", messages=(said,), actor="agent"),
         ),
     ]
     for endpoint, request in late:
-        with pytest.raises(RemoteFault, match="no block called 'garden'") as refused:
+        with pytest.raises(RemoteFault, match=f"no block called '{garden}'") as refused:
             await bus.call(endpoint, request)
         assert refused.value.code == "not_found", endpoint.name
     entries = (await bus.call(MEMORY_LIST, ListMemory(path="blocks"))).entries
     assert [entry.path for entry in entries] == ["blocks/main"]
 
 
-async def test_client_paths_are_relative_to_the_block(bus: Bus) -> None:
+async def test_client_paths_are_relative_to_the_block(bus: Bus, garden: str) -> None:
     """Paths are the block's own; those of the whole memory begin with a slash, both ways."""
-    memory = block_memory(bus, "garden", "agent")
+    memory = block_memory(bus, garden, "agent")
     assert await memory.list() == ()
-    with pytest.raises(ToolError, match="no block called 'garden'"):
-        await memory.write("plan.md", "needle")
+    with pytest.raises(ToolError, match=f"no block called '{garden}'"):
+        await memory.write("plan.md", "thimble")
     assert await memory.list() == ()
-    await write(bus, "blocks/garden/block.toml", "")
-    await memory.write("plan.md", "needle")
+    await write(bus, f"blocks/{garden}/block.toml", "")
+    await memory.write("plan.md", "thimble")
     assert [entry.path for entry in await memory.list()] == ["block.toml", "plan.md"]
     assert {entry.path for entry in await memory.list("/")} >= {"/AGENT.md", "/blocks"}
-    assert [hit.path for hit in (await memory.search("needle")).hits] == ["plan.md"]
-    found = await block_memory(bus, "main", "agent").search("needle", path="/")
-    assert [hit.path for hit in found.hits] == ["/blocks/garden/plan.md"]
+    assert [hit.path for hit in (await memory.search("thimble")).hits] == ["plan.md"]
+    found = await block_memory(bus, "main", "agent").search("thimble", path="/")
+    assert [hit.path for hit in found.hits] == [f"/blocks/{garden}/plan.md"]
     for path in ("", "/", "."):
         with pytest.raises(ToolError):
             await memory.delete(path)
 
 
-async def test_updates_at_the_same_time_lose_nothing(bus: Bus) -> None:
+async def test_updates_at_the_same_time_lose_nothing(bus: Bus, folder: str) -> None:
     """``update_text`` reads again and calls the function again when another writer was faster."""
-    memory = block_memory(bus, "main", "agent")
-    assert await read_text(memory, "log.md") == ""
+    memory, log = block_memory(bus, "main", "agent"), f"{folder}/log.md"
+    assert await read_text(memory, log) == ""
     async with anyio.create_task_group() as tasks:
         for word in ("a", "b", "c"):
-            tasks.start_soon(update_text, memory, "log.md", lambda text, word=word: f"{text}{word}\n")
-    assert sorted((await read_text(memory, "log.md")).split()) == ["a", "b", "c"]
-    before = await memory.history("log.md")
-    assert await update_text(memory, "log.md", str) == await read_text(memory, "log.md")
-    assert await memory.history("log.md") == before  # what stays as it is makes no commit
+            tasks.start_soon(update_text, memory, log, lambda text, word=word: f"{text}{word}\n")
+    assert sorted((await read_text(memory, log)).split()) == ["a", "b", "c"]
+    before = await memory.history(log)
+    assert await update_text(memory, log, str) == await read_text(memory, log)
+    assert await memory.history(log) == before  # what stays as it is makes no commit
 
 
-async def test_an_update_that_is_refused_is_not_tried_again(bus: Bus) -> None:
+async def test_an_update_that_is_refused_is_not_tried_again(bus: Bus, folder: str) -> None:
     """A refusal without a concurrent write is returned at once, and the function's exception is raised."""
     memory = block_memory(bus, "main", "agent")
     calls: list[str] = []
@@ -408,4 +436,4 @@ async def test_an_update_that_is_refused_is_not_tried_again(bus: Bus) -> None:
         await update_text(memory, "../../outside.md", edit)
     assert calls == [""]
     with pytest.raises(ZeroDivisionError):
-        await update_text(memory, "log.md", lambda text: str(1 / 0))
+        await update_text(memory, f"{folder}/log.md", lambda text: str(1 / 0))

@@ -113,6 +113,15 @@ async def isolated_plugin(folder: Path) -> AsyncIterator[tuple[Platform, Plugin]
         yield running, plugin
 
 
+@pytest.fixture(scope="module")
+async def refused_plugin(
+    anyio_backend: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[Platform, Plugin]]:
+    """One plugin for the tests in which nothing is written."""
+    async with isolated_plugin(tmp_path_factory.mktemp("isolated")) as found:
+        yield found
+
+
 async def log_of(running: Platform) -> str:
     """The message of the last commit."""
     head = await anyio.run_process(["git", "-C", str(running.home.memory), "log", "-1", "--format=%B"])
@@ -156,23 +165,21 @@ CLOSED: tuple[Payload, ...] = (
 )
 
 
-async def test_only_operations_of_tools_go_through_the_pipe(tmp_path: Path) -> None:
+async def test_only_operations_of_tools_go_through_the_pipe(refused_plugin: tuple[Platform, Plugin]) -> None:
     """Operations of the owner and of workers are refused by their names, and so is an unknown name; the request of
     another operation, and malformed data, are no requests."""
     open_ones = {one.name for one in MEMORY_OPERATIONS if one.extent is not None}
-    async with isolated_plugin(tmp_path) as (_, plugin):
-        for request in CLOSED:
-            assert (await plugin.ask(request)).code == "permission_denied", request
-        closed = [one.name for one in MEMORY_OPERATIONS if one.name not in open_ones]
-        names = [*closed, "memory.nothing", "", "read", "__class__", "trunkline.cmd.memory.read"]
-        calls = [MemoryHostCall(number=n, operation=name, request="{}") for n, name in enumerate(names)]
-        assert {reply.code for reply in await plugin.send(*calls)} == {"permission_denied"}
-        other = msgspec.json.encode(PurgeMemory(target="a", confirm="a", actor="owner")).decode()
-        bad = ("", "{", "[]", "null", "{}", other, '{"type": "memory.read.v1", "path": 7}', "[" * 100_000)
-        calls = [
-            MemoryHostCall(number=n, operation="memory.read", request=body) for n, body in enumerate(bad)
-        ]
-        assert [reply.code for reply in await plugin.send(*calls)] == ["invalid_arguments"] * len(bad)
+    _, plugin = refused_plugin
+    for request in CLOSED:
+        assert (await plugin.ask(request)).code == "permission_denied", request
+    closed = [one.name for one in MEMORY_OPERATIONS if one.name not in open_ones]
+    names = [*closed, "memory.nothing", "", "read", "__class__", "trunkline.cmd.memory.read"]
+    calls = [MemoryHostCall(number=n, operation=name, request="{}") for n, name in enumerate(names)]
+    assert {reply.code for reply in await plugin.send(*calls)} == {"permission_denied"}
+    other = msgspec.json.encode(PurgeMemory(target="a", confirm="a", actor="owner")).decode()
+    bad = ("", "{", "[]", "null", "{}", other, '{"type": "memory.read.v1", "path": 7}', "[" * 100_000)
+    calls = [MemoryHostCall(number=n, operation="memory.read", request=body) for n, body in enumerate(bad)]
+    assert [reply.code for reply in await plugin.send(*calls)] == ["invalid_arguments"] * len(bad)
 
 
 OWNERS = ("", "/", ".", "./", "blocks", "blocks/main", "/blocks//main/.", "BLOCKS/main", "archive/x", "policies/p.json",
@@ -180,19 +187,21 @@ OWNERS = ("", "/", ".", "./", "blocks", "blocks/main", "/blocks//main/.", "BLOCK
 
 
 @pytest.mark.parametrize("path", OWNERS)
-async def test_no_raw_path_reaches_the_owner_s_files(path: str, tmp_path: Path) -> None:
+async def test_no_raw_path_reaches_the_owner_s_files(
+    path: str, refused_plugin: tuple[Platform, Plugin]
+) -> None:
     """Paths that ``Memory`` never makes are checked as those that it makes."""
-    async with isolated_plugin(tmp_path) as (running, plugin):
-        before = await log_of(running)
-        for request in (
-            WriteMemory(path=path, content="x", actor="owner"),
-            EditMemory(path=path, old="a", new="b", actor="owner"),
-            DeleteMemory(path=path, actor="owner"),
-            RevertMemory(path=path, actor="owner"),
-            RevertMemory(path=path, actor="owner", version="HEAD"),
-        ):
-            assert (await plugin.ask(request)).code == "permission_denied", request
-        assert await log_of(running) == before
+    running, plugin = refused_plugin
+    before = await log_of(running)
+    for request in (
+        WriteMemory(path=path, content="x", actor="owner"),
+        EditMemory(path=path, old="a", new="b", actor="owner"),
+        DeleteMemory(path=path, actor="owner"),
+        RevertMemory(path=path, actor="owner"),
+        RevertMemory(path=path, actor="owner", version="HEAD"),
+    ):
+        assert (await plugin.ask(request)).code == "permission_denied", request
+    assert await log_of(running) == before
 
 
 async def test_private_layers_and_closed_paths_stay_closed(tmp_path: Path) -> None:
