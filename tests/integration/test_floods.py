@@ -14,6 +14,7 @@ import httpx
 import pytest
 from openai import AsyncOpenAI, RateLimitError
 
+from tests.block_client import BlockClient, stopped_at_the_end
 from tests.support.processes import process_platform
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.feed_messages import ToolEnded, ToolStarted
@@ -21,7 +22,7 @@ from trunkline.contracts.turns.journal_messages import TurnResumed
 from trunkline.contracts.turns.subjects import FEED, JOURNAL
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import ErrorCode
-from trunkline.testing.platform import Platform, platform
+from trunkline.testing.platform import Platform, PlatformClient, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import RemoteFault, new_id
@@ -34,20 +35,28 @@ PLACES = 5
 SLOW = "wait:600"
 
 
-@pytest.fixture
-async def running() -> AsyncIterator[Platform]:
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[Platform]:
+    """One platform with few places, for the tests without settings of their own."""
     with ScriptedProvider() as provider:
         async with platform(config={**asking(provider.url), "gateway.max_queued": PLACES}) as one:
             yield one
 
 
-def http_of(running: Platform) -> httpx.AsyncClient:
+@pytest.fixture
+async def running(shared: Platform) -> AsyncIterator[BlockClient]:
+    """A client of the shared platform with a block of its own, which leaves no turn running."""
+    async with stopped_at_the_end(shared) as client:
+        yield client
+
+
+def http_of(running: BlockClient) -> httpx.AsyncClient:
     headers = {"authorization": f"Bearer {running.token}"}
     return httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60)
 
 
 async def send_all(
-    running: Platform, conversation: str, texts: list[str]
+    running: PlatformClient, conversation: str, texts: list[str]
 ) -> list[MessageAccepted | RemoteFault]:
     """Send them all at the same moment."""
     found: list[MessageAccepted | RemoteFault] = []
@@ -64,7 +73,7 @@ async def send_all(
     return found
 
 
-async def full(running: Platform) -> MessageAccepted:
+async def full(running: BlockClient) -> MessageAccepted:
     """The turn that runs in a conversation which has no place for another message."""
     first = await running.send(SLOW)
     found = await send_all(running, first.conversation, [f"say:{number}" for number in range(PLACES - 1)])
@@ -72,7 +81,7 @@ async def full(running: Platform) -> MessageAccepted:
     return first
 
 
-async def test_a_conversations_queue_limit_holds_for_concurrent_messages(running: Platform) -> None:
+async def test_a_conversations_queue_limit_holds_for_concurrent_messages(running: BlockClient) -> None:
     first = await running.send(SLOW)
     found = await send_all(running, first.conversation, [f"say:{number}" for number in range(40)])
     accepted = [one for one in found if isinstance(one, MessageAccepted)]
@@ -87,7 +96,7 @@ async def test_a_conversations_queue_limit_holds_for_concurrent_messages(running
     assert (await running.say("say:room again", conversation=first.conversation)).text == "room again"
 
 
-async def test_every_interface_reports_the_queue_limit(running: Platform) -> None:
+async def test_every_interface_reports_the_queue_limit(running: BlockClient) -> None:
     first = await full(running)
     async with http_of(running) as http:
         place = f"/conversations/{first.conversation}/messages"
@@ -99,13 +108,13 @@ async def test_every_interface_reports_the_queue_limit(running: Platform) -> Non
     async with AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, max_retries=0) as client:
         with pytest.raises(RateLimitError, match="max_queued"):
             await client.chat.completions.create(
-                model="main",
+                model=running.block,
                 messages=[{"role": "user", "content": "say:more"}],
                 extra_headers={"X-Conversation-ID": first.conversation},
             )
 
 
-async def test_a_full_conversation_blocks_neither_others_nor_its_cancel(running: Platform) -> None:
+async def test_a_full_conversation_blocks_neither_others_nor_its_cancel(running: BlockClient) -> None:
     first = await full(running)
     assert (await running.say("say:elsewhere")).text == "elsewhere"
     async with http_of(running) as http:
@@ -114,7 +123,7 @@ async def test_a_full_conversation_blocks_neither_others_nor_its_cancel(running:
     assert (await running.answer(first)).ended.reason == "cancelled"
 
 
-async def test_resending_a_queued_message_adds_none(running: Platform) -> None:
+async def test_resending_a_queued_message_adds_none(running: BlockClient) -> None:
     """Its sender may not have received the acknowledgement."""
     first = await running.send(SLOW)
     given: dict[str, Any] = {"conversation": first.conversation, "client_id": new_id()}

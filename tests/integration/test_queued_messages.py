@@ -10,6 +10,7 @@ import httpx
 import pytest
 from openai import AsyncOpenAI
 
+from tests.block_client import BlockClient, stopped_at_the_end
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
@@ -19,27 +20,35 @@ from .approval_helpers import asked_by, asking, waiting, write
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def running() -> AsyncIterator[Platform]:
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[Platform]:
+    """One platform for all tests of the module."""
     with ScriptedProvider() as provider:
         async with platform(config=asking(provider.url)) as one:
             yield one
 
 
-async def decide(running: Platform, approval: Approval, *, allow: bool) -> None:
+@pytest.fixture
+async def running(shared: Platform) -> AsyncIterator[BlockClient]:
+    """A client of the shared platform with a block of its own, which leaves no question."""
+    async with stopped_at_the_end(shared) as client:
+        yield client
+
+
+async def decide(running: BlockClient, approval: Approval, *, allow: bool) -> None:
     await running.gateway.decide(approval.turn, approval.call, approval.call_hash, allow=allow)
 
 
-def http_of(running: Platform) -> httpx.AsyncClient:
+def http_of(running: BlockClient) -> httpx.AsyncClient:
     headers = {"authorization": f"Bearer {running.token}"}
     return httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60)
 
 
-def openai_of(running: Platform) -> AsyncOpenAI:
+def openai_of(running: BlockClient) -> AsyncOpenAI:
     return AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=60)
 
 
-async def test_the_stream_reports_the_question_it_waits_for(running: Platform) -> None:
+async def test_the_stream_reports_the_question_it_waits_for(running: BlockClient) -> None:
     """The first event names the question and the path at which it is decided; deciding there lets the answer come."""
     accepted, approval = await asked_by(running, write("a.md"))
     async with (
@@ -68,7 +77,7 @@ async def test_the_stream_reports_the_question_it_waits_for(running: Platform) -
     assert [message.content for message in stored][-2:] == ["say:me too", "me too"]
 
 
-async def test_a_queued_message_is_reported_when_the_turn_asks_later(running: Platform) -> None:
+async def test_a_queued_message_is_reported_when_the_turn_asks_later(running: BlockClient) -> None:
     """The earlier turn was still running when the message arrived: the question is reported all the same, once."""
     first = await running.send("slow:20:50 ;; " + write("a.md"))
     async with (
@@ -89,13 +98,13 @@ async def test_a_queued_message_is_reported_when_the_turn_asks_later(running: Pl
     assert stored[-1].content == "me too"
 
 
-async def test_an_openai_client_gets_an_answer_at_once(running: Platform) -> None:
+async def test_an_openai_client_gets_an_answer_at_once(running: BlockClient) -> None:
     """The answer names the question that the message waits for. The message stays: it is answered and stored once
     that is decided."""
     accepted, approval = await asked_by(running, write("a.md"))
     async with openai_of(running) as client:
         answer = await client.chat.completions.create(
-            model="main",
+            model=running.block,
             messages=[{"role": "user", "content": "say:me too"}],
             extra_headers={"X-Conversation-ID": accepted.conversation},
         )
@@ -112,12 +121,12 @@ async def test_an_openai_client_gets_an_answer_at_once(running: Platform) -> Non
             await anyio.sleep(0.05)
 
 
-async def test_an_openai_stream_reports_the_queue_and_continues(running: Platform) -> None:
+async def test_an_openai_stream_reports_the_queue_and_continues(running: BlockClient) -> None:
     """The same as text, and the answer follows."""
     accepted, approval = await asked_by(running, write("a.md"))
     async with openai_of(running) as client:
         stream = await client.chat.completions.create(
-            model="main",
+            model=running.block,
             messages=[{"role": "user", "content": "say:me too"}],
             extra_headers={"X-Conversation-ID": accepted.conversation},
             stream=True,
@@ -131,26 +140,26 @@ async def test_an_openai_stream_reports_the_queue_and_continues(running: Platfor
     assert text.endswith("me too")
 
 
-async def test_a_chat_without_a_header_continues_where_it_waits(running: Platform) -> None:
+async def test_a_chat_without_a_header_continues_where_it_waits(running: BlockClient) -> None:
     """The client sends the received status back, and its next message is queued behind the first in the same
     conversation."""
     async with openai_of(running) as client:
         messages: list[Any] = [{"role": "user", "content": write("a.md")}]
-        raw = await client.chat.completions.with_raw_response.create(model="main", messages=messages)
+        raw = await client.chat.completions.with_raw_response.create(model=running.block, messages=messages)
         [approval] = await waiting(running)
         said = raw.parse().choices[0].message.content or ""
         assert approval.id in said
         messages += [{"role": "assistant", "content": said}, {"role": "user", "content": "say:me too"}]
-        again = await client.chat.completions.with_raw_response.create(model="main", messages=messages)
+        again = await client.chat.completions.with_raw_response.create(model=running.block, messages=messages)
     assert again.headers["x-conversation-id"] == raw.headers["x-conversation-id"] == approval.conversation
     assert "is behind another" in (again.parse().choices[0].message.content or "")
 
 
-async def test_a_response_behind_an_approval(running: Platform) -> None:
+async def test_a_response_behind_an_approval(running: BlockClient) -> None:
     """A whole response is returned with the approval and in progress; a stream shows it and continues; a response in
     the background is queued, and its stream is that of its own turn."""
     accepted, approval = await asked_by(running, write("a.md"))
-    asked: dict[str, Any] = {"model": "main", "conversation": accepted.conversation}
+    asked: dict[str, Any] = {"model": running.block, "conversation": accepted.conversation}
     async with openai_of(running) as client:
         whole = await client.responses.create(input="say:one", **asked)
         assert (whole.status, f"approvals approve {approval.id}" in whole.output_text) == (
