@@ -20,10 +20,16 @@ class SharedModel(ScriptedModel):
         """Begin anew, for the next test. With ``structured`` the vendor enforces formats."""
         self._current = ScriptedModel(script)
         self.requests = self._current.requests
+        self.closed = 0
         self.structured = structured
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Yield the reply of the script."""
-        async with aclosing(self._current.stream(request)) as events:  # type: ignore[type-var]
-            async for event in events:
-                yield event
+        current = self._current
+        try:
+            async with aclosing(current.stream(request)) as events:  # type: ignore[type-var]
+                async for event in events:
+                    yield event
+        finally:
+            if current is self._current:
+                self.closed = current.closed

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.anyio
 INTERVAL = 0.5
 
 
-@pytest.fixture
-async def running() -> AsyncIterator[Platform]:
+@pytest.fixture(scope="module")
+async def running(anyio_backend: str) -> AsyncIterator[Platform]:
     config = {"gateway.ping_interval": INTERVAL}
     async with platform(workers=("gateway", "memory"), config=config) as one:
         yield one

@@ -13,6 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 import trunkline
+from tests.block_client import BlockClient, client_of_new_block
+from tests.shared_model import SharedModel
 from trunkline.api.model import (
     AskModel,
     BlockCompleter,
@@ -83,14 +85,37 @@ async def running_with(
         yield running
 
 
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[tuple[Platform, SharedModel]]:
+    """One platform for the tests that only ask its model."""
+    model = SharedModel()
+    settings = {"runtime.provider_adapter": "scripted", "models.prices": PRICES}
+    async with platform(plugins=[Plugin(model)], config=settings) as running:
+        yield running, model
+
+
+@pytest.fixture
+def model(shared: tuple[Platform, SharedModel]) -> SharedModel:
+    """The model of the shared platform. A test gives it a script."""
+    return shared[1]
+
+
+@pytest.fixture
+async def client(shared: tuple[Platform, SharedModel]) -> BlockClient:
+    """A client of the shared platform, with a block of its own."""
+    return await client_of_new_block(shared[0])
+
+
 async def until(due: Callable[[], Awaitable[bool]]) -> None:
     with anyio.fail_after(60):
         while not await due():  # noqa: ASYNC110 - what is waited for is on the server or on the disk
             await anyio.sleep(0.02)
 
 
-async def entries(bus: Bus) -> list[CostEntry]:
-    return [one.data async for one in bus.history(COST)]
+async def entries(bus: Bus, block: str | None = None) -> list[CostEntry]:
+    """Return the entries of a block, by default of all."""
+    found = [one.data async for one in bus.history(COST)]
+    return [one for one in found if block in (None, one.block)]
 
 
 async def settled(bus: Bus) -> bool:
@@ -98,40 +123,42 @@ async def settled(bus: Bus) -> bool:
     return [one async for one in bus.history(OPENED_REQUEST)] == []
 
 
-async def test_a_turn_and_a_completion_have_one_entry_each() -> None:
+async def test_a_turn_and_a_completion_have_one_entry_each(client: BlockClient, model: SharedModel) -> None:
     """An entry says who asked, where, for what, which model answered, and what that cost at which price."""
-    async with running_with([["a", DONE], ["b", DONE]]) as running:
-        answer = await running.say("hello")
-        await BlockCompleter(running.bus, "main").complete("more", purpose="summary")
-        await until(lambda: settled(running.bus))
-        turn, summary = await entries(running.bus)
-        assert (turn.turn, turn.conversation) == (answer.accepted.turn, answer.accepted.conversation)
-        assert (turn.block, turn.actor, turn.purpose) == ("main", "channel:test", "turn")
-        assert (turn.adapter, turn.vendor, turn.model) == ("scripted", "scripted", "scripted-1")
-        assert (turn.usage, turn.cost, turn.status) == (USAGE, COST_OF_USAGE, "finished")
-        assert turn.price == "trunkline.toml 2.5/1.25/10" and not turn.estimated and len(turn.trace) == 32
-        assert (summary.purpose, summary.turn, summary.cost) == ("summary", "", COST_OF_USAGE)
+    model.begin([["a", DONE], ["b", DONE]])
+    answer = await client.say("hello")
+    await BlockCompleter(client.bus, client.block).complete("more", purpose="summary")
+    await until(lambda: settled(client.bus))
+    turn, summary = await entries(client.bus, client.block)
+    assert (turn.turn, turn.conversation) == (answer.accepted.turn, answer.accepted.conversation)
+    assert (turn.block, turn.actor, turn.purpose) == (client.block, "channel:test", "turn")
+    assert (turn.adapter, turn.vendor, turn.model) == ("scripted", "scripted", "scripted-1")
+    assert (turn.usage, turn.cost, turn.status) == (USAGE, COST_OF_USAGE, "finished")
+    assert turn.price == "trunkline.toml 2.5/1.25/10" and not turn.estimated and len(turn.trace) == 32
+    assert (summary.purpose, summary.turn, summary.cost) == ("summary", "", COST_OF_USAGE)
 
 
-async def test_the_name_of_a_model_is_cut() -> None:
+async def test_the_name_of_a_model_is_cut(client: BlockClient, model: SharedModel) -> None:
     """The vendor sends the name; a long one does not make long lines in the log."""
-    async with running_with([["a", Finish(usage=USAGE, model="m" * 100_000)]]) as running:
-        await running.say("hello")
-        await until(lambda: settled(running.bus))
-        assert [len(one.model) for one in await entries(running.bus)] == [cost_ledger.MODEL_NAME_LIMIT]
+    model.begin([["a", Finish(usage=USAGE, model="m" * 100_000)]])
+    await client.say("hello")
+    await until(lambda: settled(client.bus))
+    assert [len(one.model) for one in await entries(client.bus, client.block)] == [
+        cost_ledger.MODEL_NAME_LIMIT
+    ]
 
 
-async def test_each_attempt_has_an_entry() -> None:
+async def test_each_attempt_has_an_entry(client: BlockClient, model: SharedModel) -> None:
     """A refused attempt costs nothing, and the one that answered has the cost of its own usage."""
     fault = ModelError(ErrorCode.PROVIDER_ERROR, "unavailable")
-    async with running_with([[fault], ["a", DONE]]) as running:
-        await running.say("hello")
-        first, second = await entries(running.bus)
-        assert (first.status, first.fault, first.cost) == ("failed", "unavailable", 0)
-        assert (second.status, second.cost, first.id != second.id) == ("finished", COST_OF_USAGE, True)
+    model.begin([[fault], ["a", DONE]])
+    await client.say("hello")
+    first, second = await entries(client.bus, client.block)
+    assert (first.status, first.fault, first.cost) == ("failed", "unavailable", 0)
+    assert (second.status, second.cost, first.id != second.id) == ("finished", COST_OF_USAGE, True)
 
 
-async def test_a_cancelled_request_has_an_estimate() -> None:
+async def test_a_cancelled_request_has_an_estimate(client: BlockClient, model: SharedModel) -> None:
     """The person stops the turn in mid-answer. What arrived is counted, and marked as an estimate."""
     started = anyio.Event()
 
@@ -139,19 +166,19 @@ async def test_a_cancelled_request_has_an_estimate() -> None:
         started.set()
         await anyio.sleep_forever()
 
-    async with running_with([["some words", start]]) as running:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(BlockCompleter(running.bus, "main").complete, "x")
-            await started.wait()
-            tasks.cancel_scope.cancel()
-        await until(lambda: _has_entries(running.bus, 1))
-        (entry,) = await entries(running.bus)
-        assert (entry.status, entry.estimated, entry.model) == ("cancelled", True, "")
-        assert entry.cost is not None and 0 < entry.cost < 10_000
+    model.begin([["some words", start]])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(BlockCompleter(client.bus, client.block).complete, "x")
+        await started.wait()
+        tasks.cancel_scope.cancel()
+    await until(lambda: _has_entries(client.bus, client.block, 1))
+    (entry,) = await entries(client.bus, client.block)
+    assert (entry.status, entry.estimated, entry.model) == ("cancelled", True, "")
+    assert entry.cost is not None and 0 < entry.cost < 10_000
 
 
-async def _has_entries(bus: Bus, count: int) -> bool:
-    return len(await entries(bus)) >= count
+async def _has_entries(bus: Bus, block: str, count: int) -> bool:
+    return len(await entries(bus, block)) >= count
 
 
 async def test_the_offline_adapter_asks_no_model() -> None:
@@ -244,13 +271,13 @@ async def _has_lines(home: Path, count: int) -> bool:
     return len(lines(home)) >= count
 
 
-async def test_the_name_of_a_model_may_be_any_text() -> None:
+async def test_the_name_of_a_model_may_be_any_text(client: BlockClient, model: SharedModel) -> None:
     """A name that no message can carry, or that moves a terminal's cursor, loses no entry and no answer."""
-    async with running_with([["a", Finish(usage=USAGE, model="\ud800\x1b[2Jm")]]) as running:
-        assert (await running.say("hello")).text == "a"
-        await until(lambda: settled(running.bus))
-        (entry,) = await entries(running.bus)
-        assert (entry.model, entry.cost) == ("\ufffd␛[2Jm", COST_OF_USAGE)
+    model.begin([["a", Finish(usage=USAGE, model="\ud800\x1b[2Jm")]])
+    assert (await client.say("hello")).text == "a"
+    await until(lambda: settled(client.bus))
+    (entry,) = await entries(client.bus, client.block)
+    assert (entry.model, entry.cost) == ("\ufffd␛[2Jm", COST_OF_USAGE)
 
 
 async def test_a_request_that_was_not_sent_leaves_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
