@@ -163,8 +163,8 @@ async def test_the_first_steps_lead_to_a_first_answer(browser: Browser, running:
 async def test_mission_control_shows_what_the_platform_did(
     browser: Browser, running: Platform, axe: str
 ) -> None:
-    """On a phone: the trace of a turn as a waterfall, what it cost, the workers and queues, the audit log, and a
-    message that no worker could read, which is deleted."""
+    """On a phone: the trace of a turn as a waterfall, what it cost, a limit that is set and removed (CC-T17), the
+    workers and queues, the audit log, and a message that no worker could read, which is deleted."""
     letter = DeadLetter(
         subject="trunkline.turn.part.3.conv_1", reason="invalid", detail="no JSON", data="eA==", size=1
     )
@@ -184,6 +184,17 @@ async def test_mission_control_shows_what_the_platform_did(
             await page.get_by_role("link", name=name).click()
             await expect(page.get_by_text(text).first).to_be_visible()
             await check_page(page, axe)
+        await page.get_by_role("link", name="Spend").click()
+        field = page.get_by_label("US$ a day", exact=True)
+        limit = page.get_by_role("listitem").filter(has=field)
+        await field.fill("1000")
+        await limit.get_by_role("button", name="Set limit").click()
+        remove = limit.get_by_role("button", name="Remove limit")
+        await expect(remove).to_be_visible()
+        assert "1000" in (running.home.memory / "budgets/limits.json").read_text()
+        await check_page(page, axe)
+        await remove.click()
+        await expect(remove).to_have_count(0)
         await page.get_by_role("link", name="Dead letters").click()
         item = page.get_by_role("listitem").filter(has_text="no JSON")
         await item.get_by_role("button", name="Send again").click()

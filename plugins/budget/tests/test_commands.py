@@ -56,3 +56,18 @@ def test_settings_that_cannot_be_read_name_their_line(home: Path, line: str, why
     """The command of a plugin says what is wrong, and not that there is no such command."""
     refused = budget(home, line)
     assert refused.returncode == 1 and why in refused.stderr and "line 4" in refused.stderr
+
+
+def test_a_limit_is_changed_without_editing_a_file(home: Path) -> None:
+    """``set`` counts before trunkline.toml until it is set back. A number that cannot be is refused with the reason."""
+    changed = budget(home, "max_daily_spend = 5", "set", "max_daily_spend", "7.5")
+    assert changed.returncode == 0 and "all blocks at most $7.50 a day" in changed.stderr + changed.stdout
+    for number, why in (
+        ("0", "max_daily_spend cannot be 0"),
+        ("nan", "cannot be nan"),
+        ("many", "is no number"),
+    ):
+        refused = budget(home, "max_daily_spend = 5", "set", "max_daily_spend", number)
+        assert refused.returncode == 1 and why in refused.stderr
+    back = budget(home, "max_daily_spend = 5", "set", "max_daily_spend", "default")
+    assert back.returncode == 0 and "all blocks at most $5.00 a day" in back.stderr + back.stdout

@@ -129,7 +129,7 @@ async def test_sixty_four_workers_share_a_limit_of_loops(running: Platform) -> N
             async for event in vendor.ask(request):
                 yield event
 
-        limit = LoopLimit(settings, breaker, lambda: datetime.now(UTC))
+        limit = LoopLimit(breaker, lambda: datetime.now(UTC))
         async with anyio.create_task_group() as tasks:
             for number in range(WORKERS):
                 tasks.start_soon(work, lambda request: limit(request, counted), number)
@@ -160,7 +160,7 @@ def _around(limit: SpendLimit, vendor: Vendor) -> AskModel:
 
 async def spend_limit(stack: AsyncExitStack, bus: Bus, settings: BudgetSettings) -> SpendLimit:
     breaker = await breaker_of(stack, bus, settings)
-    return SpendLimit(settings, breaker, lambda: datetime.now(UTC), PRICES)
+    return SpendLimit(breaker, lambda: datetime.now(UTC), PRICES)
 
 
 async def breaker_of(stack: AsyncExitStack, bus: Bus, settings: BudgetSettings) -> BudgetBreaker:

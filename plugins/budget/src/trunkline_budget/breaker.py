@@ -14,6 +14,7 @@ from trunkline.api.costs import BUDGET_EVENT, BudgetEvent, budget_owner, describ
 from trunkline.api.model import ModelError
 from trunkline_budget.budgets import BudgetLimit
 from trunkline_budget.counters import BudgetCounters
+from trunkline_budget.limits import BrokenLimits, LimitSource
 from trunkline_budget.reconciler import Reconciler
 from trunkline_budget.settings import BudgetSettings
 
@@ -29,6 +30,7 @@ class BudgetBreaker:
     def __init__(self, settings: BudgetSettings) -> None:
         self._settings = settings
         self._bus: Bus | None = None
+        self._source: LimitSource | None = None
         self._reconciler: Reconciler | None = None
 
     @asynccontextmanager
@@ -36,27 +38,40 @@ class BudgetBreaker:
         """Open the breaker's counters, and keep them in agreement with the ledger."""
         async with anyio.create_task_group() as tasks:
             self._bus = context.bus
-            if self._settings.limits_spend:
-                self._reconciler = Reconciler(self._settings, context)
-                tasks.start_soon(self._reconciler.run)
+            self._source = LimitSource(self._settings, context.memory("main"))
+            self._reconciler = Reconciler(self._settings, context)
+            tasks.start_soon(self._reconciler.run, self._source)
             try:
                 yield
             finally:
-                self._bus = None
+                self._bus = self._source = None
                 tasks.cancel_scope.cancel()
 
     @property
     def bus(self) -> Bus:
         """The bus. Raises ModelError if the lifespan has failed or ended."""
         if self._bus is None:
-            raise ModelError(ErrorCode.OVER_BUDGET, "over_budget", "The budgets cannot be checked here.")
+            raise _unchecked()
         return self._bus
 
-    async def counters(self) -> BudgetCounters:
-        """Return the counters, once they agree with the ledger. Raises BusError if they do not in time."""
-        if self._reconciler is not None:
+    async def limits(self) -> BudgetSettings:
+        """Return the limits that count now. Raises ModelError if nobody can know them, and BusError while memory does
+        not answer.
+        """
+        if self._source is None:
+            raise _unchecked()
+        try:
+            return await self._source.current()
+        except BrokenLimits as error:
+            raise ModelError(ErrorCode.OVER_BUDGET, "over_budget", f"{error} {error.hint}") from error
+
+    async def counters(self, limits: BudgetSettings) -> BudgetCounters:
+        """Return the counters, once those of these limits agree with the ledger. Raises BusError if they do not in
+        time.
+        """
+        if self._reconciler is not None and limits.limits_spend:
             with anyio.move_on_after(READY_SECONDS) as waiting:
-                await self._reconciler.ready.wait()
+                await self._reconciler.agree(limits)
             if waiting.cancelled_caught:
                 raise BusError("the costs of today cannot be read, so no budget can be checked")
         return BudgetCounters(self.bus)
@@ -96,3 +111,7 @@ class BudgetBreaker:
         owner = budget_owner(budget.block, budget.turn)
         why = f"Calls that still run hold the rest of the budget of {owner}. Try again when they have ended."
         raise ModelError(ErrorCode.RATE_LIMITED, "over_budget", why)
+
+
+def _unchecked() -> ModelError:
+    return ModelError(ErrorCode.OVER_BUDGET, "over_budget", "The budgets cannot be checked here.")

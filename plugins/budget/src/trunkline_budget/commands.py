@@ -20,6 +20,13 @@ trunkline budget list --json
 trunkline budget history
 trunkline budget reset
 trunkline budget reset --block main
+trunkline budget set max_daily_spend 10
+"""
+
+SET_EXAMPLES = """
+trunkline budget set max_daily_spend 10
+trunkline budget set blocks.garden.max_daily_spend 0.50
+trunkline budget set max_daily_spend default
 """
 
 
@@ -31,6 +38,7 @@ def budget_group(settings: PluginSettings) -> click.Group:
         """Show the budgets, and begin one anew.
 
         Budgets are set in [plugins.budget] of trunkline.toml: max_daily_spend, max_loops_per_hour and others.
+        "trunkline budget set" changes one while the platform runs.
         """
 
     @budget.command("list", examples="trunkline budget list\ntrunkline budget list --json")
@@ -38,10 +46,16 @@ def budget_group(settings: PluginSettings) -> click.Group:
     def list_budgets(as_json: bool) -> None:
         """Show what is used of each budget."""
         from trunkline.api.cli import print_json, with_workers
+        from trunkline_budget.limit_editor import current_limits
         from trunkline_budget.state import budget_states
 
-        limits = settings.section(BudgetSettings)
-        states = with_workers(lambda bus: budget_states(bus, limits))
+        configured = settings.section(BudgetSettings)
+
+        async def read(bus: "Bus") -> "tuple[list[BudgetState], BudgetSettings]":
+            limits = await current_limits(bus, configured)
+            return await budget_states(bus, limits), limits
+
+        states, limits = with_workers(read, "memory")
         if as_json:
             print_json({"budgets": states})
         else:
@@ -66,10 +80,15 @@ def budget_group(settings: PluginSettings) -> click.Group:
         """Let a used-up budget begin anew before its day or hour is over."""
         from trunkline.api.cli import print_done, print_json, with_workers
         from trunkline.api.costs import describe_budget_event
+        from trunkline_budget.limit_editor import current_limits
         from trunkline_budget.state import reset_budgets
 
-        limits = settings.section(BudgetSettings)
-        events = with_workers(lambda bus: reset_budgets(bus, limits, block, "owner"))
+        configured = settings.section(BudgetSettings)
+
+        async def begin_anew(bus: "Bus") -> "tuple[BudgetEvent, ...]":
+            return await reset_budgets(bus, await current_limits(bus, configured), block, "owner")
+
+        events = with_workers(begin_anew, "memory")
         if not events:
             raise _nothing_to_reset(block)
         if as_json:
@@ -78,7 +97,35 @@ def budget_group(settings: PluginSettings) -> click.Group:
         for event in events:
             print_done(describe_budget_event(event))
 
+    @budget.command("set", examples=SET_EXAMPLES)
+    @click.argument("key")
+    @click.argument("value")
+    def set_value(key: str, value: str) -> None:
+        """Change a limit for the next calls, without a restart.
+
+        KEY is that of [plugins.budget] in trunkline.toml. VALUE is a number, or "default" for the limit that
+        trunkline.toml has. The change is in budgets/limits.json of memory, with its history, and in the audit log.
+        """
+        from trunkline.api.cli import print_done, with_workers
+        from trunkline_budget.health import described_limits
+        from trunkline_budget.limit_editor import set_limit
+
+        number = None if value == "default" else _number(value)
+        changes = with_workers(lambda bus: set_limit(bus, key, number), "memory")
+        limits = described_limits(changes.applied_to(settings.section(BudgetSettings)))
+        print_done(f"Limits: {'; '.join(limits) or 'none'}.")
+
     return budget
+
+
+def _number(value: str) -> float:
+    """Return the number that somebody typed. Raises ConfigError."""
+    from trunkline import ConfigError
+
+    try:
+        return float(value)
+    except ValueError:
+        raise ConfigError(f"{value!r} is no number.", hint='Give a number, or "default".') from None
 
 
 def _nothing_to_reset(block: str) -> Exception:

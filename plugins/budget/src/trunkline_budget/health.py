@@ -1,4 +1,4 @@
-"""The check of ``trunkline doctor``: the limits that are set."""
+"""The check of ``trunkline doctor``: the limits of ``trunkline.toml``."""
 
 from collections.abc import Awaitable, Callable
 
@@ -14,7 +14,9 @@ def limits_check(settings: BudgetSettings) -> Callable[[], Awaitable[HealthResul
     async def check() -> HealthResult:
         limits = described_limits(settings)
         if not limits:
-            return HealthResult("ok", "No budget is set: models may be called without limit.")
+            return HealthResult(
+                "ok", 'trunkline.toml sets no budget. "trunkline budget" shows changed limits.'
+            )
         return HealthResult("ok", "; ".join(limits) + ".")
 
     return check

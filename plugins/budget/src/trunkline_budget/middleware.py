@@ -24,8 +24,7 @@ from trunkline.api.model import (
 )
 from trunkline_budget.breaker import BudgetBreaker
 from trunkline_budget.budgets import BudgetLimit, budgets_of
-from trunkline_budget.counters import Exhausted
-from trunkline_budget.settings import BudgetSettings
+from trunkline_budget.counters import BudgetCounters, Exhausted
 
 log = logging.getLogger(__name__)
 
@@ -49,16 +48,17 @@ Clock = Callable[[], datetime]
 class LoopLimit:
     """Counts each call of a model as one loop, and refuses calls beyond ``max_loops_per_hour``."""
 
-    def __init__(self, settings: BudgetSettings, breaker: BudgetBreaker, now: Clock) -> None:
-        self._settings = settings
+    def __init__(self, breaker: BudgetBreaker, now: Clock) -> None:
         self._breaker = breaker
         self._now = now
 
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
         """Yield the events of the call, or raise ModelError ``over_budget`` or BusError."""
-        budgets = budgets_of(self._settings, "loops", request.block, request.turn, self._now())
+        limits = await self._breaker.limits()
+        budgets = budgets_of(limits, "loops", request.block, request.turn, self._now())
         try:
-            await (await self._breaker.counters()).count_loop(new_id("loop"), budgets)
+            if budgets:
+                await (await self._breaker.counters(limits)).count_loop(new_id("loop"), budgets)
         except Exhausted as exhausted:
             await self._breaker.refuse(exhausted.budget, exhausted.used)
         async with aclosing(proceed(request)) as events:  # type: ignore[type-var]
@@ -74,19 +74,23 @@ class SpendLimit:
 
     each_request = True
 
-    def __init__(
-        self, settings: BudgetSettings, breaker: BudgetBreaker, now: Clock, prices: PriceTable
-    ) -> None:
-        self._settings = settings
+    def __init__(self, breaker: BudgetBreaker, now: Clock, prices: PriceTable) -> None:
         self._breaker = breaker
         self._now = now
         self._prices = prices
 
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
         """Yield the events of the request, or raise ModelError ``over_budget`` or BusError."""
-        budgets = budgets_of(self._settings, "spend", request.block, request.turn, self._now())
+        limits = await self._breaker.limits()
+        budgets = budgets_of(limits, "spend", request.block, request.turn, self._now())
+        if not budgets:
+            async with aclosing(proceed(request)) as unlimited:  # type: ignore[type-var]
+                async for event in unlimited:
+                    yield event
+            return
         rate = self._prices.find_rate(f"{request.adapter}/{request.model}", request.adapter)
-        reserved = await self._reserve(request, budgets, rate)
+        counters = await self._breaker.counters(limits)
+        reserved = await self._reserve(counters, request, budgets, rate)
         cost: int | None = None
         try:
             async with aclosing(proceed(_within(request, rate, reserved))) as events:  # type: ignore[type-var]
@@ -96,11 +100,16 @@ class SpendLimit:
                     yield event
         finally:
             with anyio.move_on_after(SETTLE_SECONDS, shield=True):
-                await self._settle(request, budgets, reserved, cost)
+                await self._settle(counters, request, budgets, reserved, cost)
 
-    async def _reserve(self, request: ModelRequest, budgets: Sequence[BudgetLimit], rate: Rate | None) -> int:
+    async def _reserve(
+        self,
+        counters: BudgetCounters,
+        request: ModelRequest,
+        budgets: Sequence[BudgetLimit],
+        rate: Rate | None,
+    ) -> int:
         """Return the micro-USD that are reserved. Raises ModelError, BusError."""
-        counters = await self._breaker.counters()
         smallest, largest = _bounds(request, rate)
         deadline = anyio.current_time() + WAIT_SECONDS
         attempt = 0
@@ -119,11 +128,15 @@ class SpendLimit:
             await anyio.sleep(PAUSE)
 
     async def _settle(
-        self, request: ModelRequest, budgets: Sequence[BudgetLimit], reserved: int, cost: int | None
+        self,
+        counters: BudgetCounters,
+        request: ModelRequest,
+        budgets: Sequence[BudgetLimit],
+        reserved: int,
+        cost: int | None,
     ) -> None:
         """Settle the reservation. The ledger has the cost of a request that failed or was cancelled."""
         try:
-            counters = await self._breaker.counters()
             if cost is None:
                 stored = await self._breaker.bus.last(COST, id=request.id)
                 cost = 0 if stored is None else stored.data.cost or 0

@@ -49,14 +49,12 @@ class BudgetPlugin:
     def trunkline_lifespan(
         self, worker: WorkerKind, settings: trunkline.PluginSettings
     ) -> Iterable[trunkline.Lifespan]:
-        """The breaker, in every worker that asks models, if anything is limited there; the routes in the gateway."""
+        """The breaker, in every worker that asks models; the routes in the gateway."""
         own = settings.section(BudgetSettings)
-        limited = worker == "monitor" and (own.limits_spend or own.limits_loops)
         if worker == "gateway":
             return [self._http(own).lifespan]
-        if worker == "memory" and settings.section(MemorySettings).embedder:
-            limited = own.limits_spend  # vectors are no loops
-        return [self._breaker(own).lifespan] if limited else []
+        asks = worker == "monitor" or (worker == "memory" and settings.section(MemorySettings).embedder)
+        return [self._breaker(own).lifespan] if asks else []
 
     @trunkline.hookimpl
     def trunkline_http_routes(self, settings: trunkline.PluginSettings) -> "Iterable[HttpRoute]":
@@ -65,16 +63,12 @@ class BudgetPlugin:
 
     @trunkline.hookimpl
     def trunkline_model_middleware(self, settings: trunkline.PluginSettings) -> Iterable[ModelMiddleware]:
-        """Yield the middleware of the limits that are set."""
-        own = settings.section(BudgetSettings)
-        found: list[ModelMiddleware] = []
-        if own.limits_loops or own.limits_spend:
-            from trunkline_budget.middleware import LoopLimit, SpendLimit
+        """The middleware of loops and of spending: the owner may set a limit at any time."""
+        from trunkline_budget.middleware import LoopLimit, SpendLimit
 
-            prices = installed_prices(settings.section(ModelsSettings).prices)
-            found += [LoopLimit(own, self._breaker(own), utc_now)] if own.limits_loops else []
-            found += [SpendLimit(own, self._breaker(own), utc_now, prices)] if own.limits_spend else []
-        return found
+        breaker = self._breaker(settings.section(BudgetSettings))
+        prices = installed_prices(settings.section(ModelsSettings).prices)
+        return [LoopLimit(breaker, utc_now), SpendLimit(breaker, utc_now, prices)]
 
     @trunkline.hookimpl
     def trunkline_health_checks(self, settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:

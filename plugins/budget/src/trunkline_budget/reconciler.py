@@ -29,6 +29,7 @@ from trunkline.api.costs import (
 )
 from trunkline_budget.budgets import TURN_WINDOW, Window, budget_key, budgets_of, day_window
 from trunkline_budget.counters import SPEND_COUNTERS, BudgetCounters, CounterName
+from trunkline_budget.limits import BrokenLimits, LimitSource
 from trunkline_budget.settings import BudgetSettings
 
 log = logging.getLogger(__name__)
@@ -66,11 +67,13 @@ class _LabelSum:
 
 
 class Reconciler:
-    """Compares the counters with the ledger. ``ready`` is set when they agree for the first time."""
+    """Compares the counters with the ledger. ``ready`` is set when those of the present limits agree with it."""
 
     def __init__(self, settings: BudgetSettings, context: LifespanContext) -> None:
         self.ready = anyio.Event()
         self._wanted = anyio.Event()
+        self._changed = anyio.Event()
+        self._has_read_memory = False
         self._settings = settings
         self._context = context
         self._bus = context.bus
@@ -82,25 +85,47 @@ class Reconciler:
         """The ids of entries and resets that the streams have lost. No process settles these any more."""
         self._costs_read = self._increments_read = 0
 
-    async def run(self) -> None:
-        """Compare periodically until cancelled. Failures are logged."""
-        while not self.ready.is_set():
-            try:
-                await self._read_memory()
-                await self.reconcile()
-                self.ready.set()
-            except (BusError, ToolError) as error:
-                log.info("the costs of today cannot be read yet: %s", error)
-                await anyio.sleep(FIRST_PAUSE)
+    async def run(self, source: LimitSource) -> None:
+        """Compare periodically until cancelled, while spending is limited. Failures are logged."""
         while True:
-            await anyio.sleep(SHORTEST_INTERVAL)
+            try:
+                self._follow(await source.current())
+                if self._settings.limits_spend:
+                    await self._compare()
+            except (BusError, ToolError, BrokenLimits) as error:
+                if not self.ready.is_set():
+                    log.info("the limits or the costs of today cannot be read yet: %s", error)
+                    await anyio.sleep(FIRST_PAUSE)
+                    continue
+                log.warning("the counters of budgets cannot be compared with the ledger now: %s", error)
+            with anyio.move_on_after(SHORTEST_INTERVAL):
+                await self._changed.wait()
             with anyio.move_on_after(INTERVAL - SHORTEST_INTERVAL):
                 await self._wanted.wait()
-            self._wanted = anyio.Event()
-            try:
-                await self.reconcile()
-            except BusError as error:
-                log.warning("the counters of budgets cannot be compared with the ledger now: %s", error)
+            self._wanted, self._changed = anyio.Event(), anyio.Event()
+
+    async def agree(self, limits: BudgetSettings) -> None:
+        """Return when the counters of these limits, or of newer ones, agree with the ledger."""
+        self._follow(limits)
+        while not self.ready.is_set():
+            await self.ready.wait()
+
+    def _follow(self, limits: BudgetSettings) -> None:
+        """Compare for other limits from now on."""
+        if limits != self._settings:
+            self.ready.set()  # whoever waits waits for the next comparison
+            self._settings, self.ready = limits, anyio.Event()
+            self._changed.set()
+            self._wanted.set()
+
+    async def _compare(self) -> None:
+        limits = self._settings
+        if not self._has_read_memory:
+            await self._read_memory()
+            self._has_read_memory = True
+        await self.reconcile()
+        if limits == self._settings:
+            self.ready.set()
 
     def hurry(self) -> None:
         """Compare soon, because a call waits for a reservation that may be that of a killed process."""
@@ -125,13 +150,21 @@ class Reconciler:
         windows = (self._today(now).key, TURN_WINDOW)
         for entry in self._costs.values():
             ended = entry.at + timedelta(seconds=entry.seconds)
-            if entry.status == "interrupted" or self._is_due(entry.id, ended, now):  # its process is dead
-                for budget in budgets_of(self._settings, "spend", entry.block, entry.turn, entry.at):
-                    if budget.window.key in windows:
-                        yield budget.place, entry.id, entry.cost or 0
+            is_due = entry.status == "interrupted" or self._is_due(
+                entry.id, ended, now
+            )  # its process is dead
+            for budget in budgets_of(self._settings, "spend", entry.block, entry.turn, entry.at):
+                if budget.window.key in windows and (
+                    is_due or not self._was_reserved(budget.place, entry.id)
+                ):
+                    yield budget.place, entry.id, entry.cost or 0
         for event in self._resets.values():
             if self._is_due(event.id, event.at, now):
                 yield (event.window, budget_key(event.block, event.turn)), event.id, -event.used
+
+    def _was_reserved(self, place: Place, label: str) -> bool:
+        """Report whether a call reserved anything of a budget. Nobody settles it in a budget that was set later."""
+        return label in self._sums.get(("reserved", place), {})
 
     def _is_due(self, id: str, ended: datetime, now: datetime) -> bool:
         """Report whether no process settles this any more."""

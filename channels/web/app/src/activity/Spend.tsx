@@ -5,7 +5,9 @@ import { api, dataOf, type Schemas } from "../api/client";
 import { useLoaded } from "../api/useLoaded";
 import { useLanguage, useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
+import { useMay } from "../session/Permitted";
 import { Notice } from "../ui/Notice";
+import { Limits } from "./Limits";
 
 const GROUPS = ["day", "block", "model", "purpose", "conversation"] as const;
 type Group = (typeof GROUPS)[number];
@@ -18,6 +20,7 @@ export function Spend() {
   const [by, setBy] = useState<Group>("day");
   const ask = useCallback(() => dataOf(api.GET("/api/costs", { params: { query: { by } } })), [by]);
   const { data, failure } = useLoaded(ask);
+  const isOwner = useMay("owner", { everywhere: true });
   return (
     <section aria-label={t("activity.spend")}>
       <h2>{t("activity.spend.days")}</h2>
@@ -32,6 +35,7 @@ export function Spend() {
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
       {data !== null && <Sums rows={data.rows} total={data.total} by={by} />}
       {data !== null && (data.unpriced ?? []).length > 0 && <Notice kind="info">{t("activity.spend.unpriced", { models: (data.unpriced ?? []).join(", ") })}</Notice>}
+      {isOwner && <Limits />}
       <Breaches />
     </section>
   );

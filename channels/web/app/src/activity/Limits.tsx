@@ -1,0 +1,72 @@
+/** The limits of what models may cost, which the owner changes here for the next calls. */
+import { useEffect, useState, type SyntheticEvent } from "react";
+
+import { useTexts } from "../i18n";
+import { sentence } from "../i18n/errors";
+import { Button } from "../ui/Button";
+import { Notice } from "../ui/Notice";
+import { loadLimits, setLimit, type Limit } from "./limits";
+
+export function Limits() {
+  const t = useTexts();
+  const [limits, setLimits] = useState<Limit[] | null>(null);
+  const [failure, setFailure] = useState<unknown>(null);
+  useEffect(() => {
+    loadLimits().then(setLimits, setFailure);
+  }, []);
+  if (limits === null && failure === null) return null;
+  const save = (key: string, value: number | null) => {
+    setFailure(null);
+    setLimit(key, value).then(setLimits, setFailure);
+  };
+  return (
+    <>
+      <h2>{t("activity.limits")}</h2>
+      <p className="dim">{t("activity.limits.how")}</p>
+      {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
+      <ul className="cards">
+        {limits?.map((limit) => (
+          <LimitForm key={`${limit.key} ${limit.value ?? ""}`} limit={limit} onSave={save} />
+        ))}
+      </ul>
+    </>
+  );
+}
+
+interface FormProps {
+  limit: Limit;
+  onSave: (key: string, value: number | null) => void;
+}
+
+function LimitForm({ limit, onSave }: FormProps) {
+  const t = useTexts();
+  const [text, setText] = useState(limit.value?.toString() ?? "");
+  const isMoney = limit.key.endsWith("spend");
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    onSave(limit.key, Number(text));
+  };
+  return (
+    <li className="card">
+      <form className="card-row" onSubmit={submit}>
+        <label className="choice">
+          {nameOf(t, limit.key)}
+          <input type="number" min={isMoney ? 0.0001 : 1} step={isMoney ? "any" : 1} required value={text} placeholder={t("activity.limits.none")} onChange={(event) => setText(event.target.value)} />
+        </label>
+        <Button kind="primary" type="submit">{t("activity.limits.save")}</Button>
+        {limit.value !== limit.configured && (
+          <Button onClick={() => onSave(limit.key, null)}>
+            {limit.configured === null ? t("activity.limits.remove") : t("activity.limits.restore", { value: limit.configured })}
+          </Button>
+        )}
+      </form>
+    </li>
+  );
+}
+
+function nameOf(t: ReturnType<typeof useTexts>, key: string): string {
+  const parts = key.split(".");
+  const what = t(`activity.limits.${parts[parts.length - 1]}` as "activity.limits.max_daily_spend");
+  if (parts[0] === "per_block") return t("activity.limits.each", { what });
+  return parts[0] === "blocks" ? t("activity.limits.block", { block: parts[1] ?? "", what }) : what;
+}
