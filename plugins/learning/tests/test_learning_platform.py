@@ -49,7 +49,7 @@ async def test_learning_starts_with_the_first_turn_after_it_is_enabled(running: 
     await running.prefer("")
     await running.say('call:open_shelf {"name": "a"}')
     await until(lambda: passed_over(running, 1))
-    await running.prefer(WORDS_ALONE)
+    (running.home.memory / "preferences.toml").write_text(WORDS_ALONE)  # by hand, as a person does
     await said(running, 'call:open_shelf {"name": "b"}')
     episodes = texts(running, "models/*/episodes/*/*.json")
     assert [episode["tools"] for episode in episodes] == [["open_shelf"]]
@@ -385,7 +385,7 @@ async def test_another_models_strategies_and_the_profile_are_shown(
         await said(running, "Count the bees")
     await until(lambda: says(running, model, "[str-0000aaaa] helpful="))
     assert "<profile>" in context_of(model) and "short answers" in context_of(model)
-    await running.prefer("[learning]\non = false\n")
+    (running.home.memory / "preferences.toml").write_text("[learning]\non = false\n")
     await until(lambda: says(running, model, "", without="<profile>"))
     assert "str-0000aaaa" not in context_of(model)
 

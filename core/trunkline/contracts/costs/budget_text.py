@@ -35,6 +35,6 @@ def _opening(event: BudgetEvent) -> str:
         return "The next message begins a turn with a budget of its own."
     option = f" --block {event.block}" if event.block else ""
     return (
-        f"It opens at {format_local_time(event.opens_at)}, with a higher limit in [plugins.budget], or by "
+        f'It opens at {format_local_time(event.opens_at)}, with a higher limit ("trunkline budget set"), or by '
         f'"trunkline budget reset{option}".'
     )

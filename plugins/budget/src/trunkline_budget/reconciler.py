@@ -86,7 +86,8 @@ class Reconciler:
         self._costs_read = self._increments_read = 0
 
     async def run(self, source: LimitSource) -> None:
-        """Compare periodically until cancelled, while spending is limited. Failures are logged."""
+        """Compare periodically until cancelled, while spending is limited. Failures are logged, a repeated one once."""
+        told = ""
         while True:
             try:
                 self._follow(await source.current())
@@ -94,7 +95,9 @@ class Reconciler:
                     await self._compare()
             except (BusError, ToolError, BrokenLimits) as error:
                 if not self.ready.is_set():
-                    log.info("the limits or the costs of today cannot be read yet: %s", error)
+                    if told != str(error):
+                        log.info("the limits or the costs of today cannot be read yet: %s", error)
+                    told = str(error)
                     await anyio.sleep(FIRST_PAUSE)
                     continue
                 log.warning("the counters of budgets cannot be compared with the ledger now: %s", error)
