@@ -1,5 +1,6 @@
 """``trunkline budget``: its output for a new user. The program runs on a separate home."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -69,5 +70,8 @@ def test_a_limit_is_changed_without_editing_a_file(home: Path) -> None:
     ):
         refused = budget(home, "max_daily_spend = 5", "set", "max_daily_spend", number)
         assert refused.returncode == 1 and why in refused.stderr
+    shown = budget(home, "max_daily_spend = 5", "set", "max_daily_spend", "6", "--json")
+    [spend] = [one for one in json.loads(shown.stdout)["limits"] if one["key"] == "max_daily_spend"]
+    assert (spend["value"], spend["configured"]) == (6, 5)
     back = budget(home, "max_daily_spend = 5", "set", "max_daily_spend", "default")
     assert back.returncode == 0 and "all blocks at most $5.00 a day" in back.stderr + back.stdout

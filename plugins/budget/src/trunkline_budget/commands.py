@@ -100,20 +100,25 @@ def budget_group(settings: PluginSettings) -> click.Group:
     @budget.command("set", examples=SET_EXAMPLES)
     @click.argument("key")
     @click.argument("value")
-    def set_value(key: str, value: str) -> None:
+    @click.option("--json", "as_json", is_flag=True, help="Print all limits as JSON; amounts are US dollars.")
+    def set_value(key: str, value: str, as_json: bool) -> None:
         """Change a limit for the next calls, without a restart.
 
         KEY is that of [plugins.budget] in trunkline.toml. VALUE is a number, or "default" for the limit that
         trunkline.toml has. The change is in budgets/limits.json of memory, with its history, and in the audit log.
         """
-        from trunkline.api.cli import print_done, with_workers
+        from trunkline.api.cli import print_done, print_json, with_workers
         from trunkline_budget.health import described_limits
-        from trunkline_budget.limit_editor import set_limit
+        from trunkline_budget.limit_editor import listed_limits, set_limit
 
         number = None if value == "default" else _number(value)
         changes = with_workers(lambda bus: set_limit(bus, key, number), "memory")
-        limits = described_limits(changes.applied_to(settings.section(BudgetSettings)))
-        print_done(f"Limits: {'; '.join(limits) or 'none'}.")
+        configured = settings.section(BudgetSettings)
+        limits = changes.applied_to(configured)
+        if as_json:
+            print_json({"limits": listed_limits(configured, limits)})
+        else:
+            print_done(f"Limits: {'; '.join(described_limits(limits)) or 'none'}.")
 
     return budget
 
