@@ -79,7 +79,9 @@ async def test_the_pictures_show_a_conversation(browser: Browser, garden: Platfo
         await page.get_by_role("button", name="Allow", exact=True).click()
         await expect(page.get_by_text("It is in your notes.")).to_be_visible()
         await page.set_viewport_size(SIZES["wide"])  # type: ignore[arg-type]
-        await page.get_by_role("link", name="Trace").last.click()
+        traces = page.get_by_role("link", name="Trace")
+        await expect(traces).to_have_count(2)  # that of this turn is there once it has ended
+        await traces.last.click()
         again = page.get_by_role("button", name="Read again")
         while not await page.locator(
             ".trace li", has_text="write_file"
