@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 ISSUES = {
-    13: "model providers, costs, budgets, compaction, the complete OpenAI API",
     14: "authentication, WebSocket, the web app",
     15: "Telegram and further channels, service installation",
     16: "sub-agents, router, lanes, schedules, workflows",
