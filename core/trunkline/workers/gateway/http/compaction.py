@@ -7,7 +7,7 @@ from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
-from trunkline.workers.gateway.http.conversation_routes import client_id
+from trunkline.workers.gateway.http.client_message_id import client_id
 from trunkline.workers.gateway.http.conversation_schemas import CompactionOptions
 from trunkline.workers.gateway.http.request_reader import read_optional_json
 from trunkline.workers.gateway.http.responses import json_response

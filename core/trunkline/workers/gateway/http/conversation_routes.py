@@ -1,8 +1,6 @@
 """PA's Gateway API under ``/conversations``, implemented exactly, and what a model was sent in a conversation."""
 
-from functools import partial
-
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
@@ -16,16 +14,14 @@ from trunkline.contracts.conversations.messages import (
 from trunkline.contracts.gateway.messages import (
     ConversationView,
     GetConversation,
-    MessageAccepted,
     RenameConversation,
     SendMessage,
 )
 from trunkline.contracts.turns.context_view import ContextView, GetContext
-from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import app_state_of, sender_of, services_of
-from trunkline.workers.gateway.http.blocking_approvals import watch_blocking_approvals
+from trunkline.workers.gateway.http.client_message_id import client_id
 from trunkline.workers.gateway.http.conversation_schemas import (
     ConversationChanges,
     ConversationContext,
@@ -35,16 +31,13 @@ from trunkline.workers.gateway.http.conversation_schemas import (
     ConversationMessage,
     NewMessage,
 )
-from trunkline.workers.gateway.http.events import encode_events, encode_waiting
-from trunkline.workers.gateway.http.openai_files import load_files_by_id
 from trunkline.workers.gateway.http.request_reader import bool_param, datetime_param, int_param, read_json
 from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
-from trunkline.workers.gateway.http.sse import EventStream
+from trunkline.workers.gateway.http.turn_stream import watch_turn
 from trunkline.workers.gateway.http.unknown_block import unknown_block_error
+from trunkline.workers.gateway.http.uploaded_files import load_files
 from trunkline_bus import Refusal
-
-CLIENT_ID_LENGTH = 200
 
 
 async def new_conversation(request: Request) -> ASGIApp:
@@ -116,49 +109,6 @@ ROUTES = (
 )
 
 
-def watch_turn(request: Request, accepted: MessageAccepted, *, fresh: bool = False) -> EventStream:
-    """Return the response that streams a turn's events from the client's position on. See ``FeedReader`` for
-    ``fresh``."""
-    parts, after = app_state_of(request), feed_position(request)
-    try:
-        bus, conversation, turn = parts.services.bus, accepted.conversation, accepted.turn
-        watch = FeedReader(bus, conversation, turn, after=after, fresh=fresh, poll_limiter=parts.poll_limiter)
-    except ValueError as error:
-        name = "from" if request.query_params.get("from") else "Last-Event-ID"
-        raise InvalidField(name, "It is the id of an event.") from error
-    headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
-    waiting = encode_waiting(watch_blocking_approvals(parts, watch, accepted))
-    access, identity = parts.services.access, sender_of(request).identity
-    return EventStream(
-        encode_events(request, watch),
-        closing=parts.closing,
-        headers=headers,
-        beside=waiting,
-        until=partial(access.wait_until_lost, identity, accepted.block),
-    )
-
-
-def feed_position(request: Request) -> str:
-    """Return the position that a reconnecting client sends: ``?from=``, else ``Last-Event-ID``."""
-    return request.query_params.get("from") or request.headers.get("last-event-id") or ""
-
-
-def client_id(request: HTTPConnection, metadata: dict[str, object]) -> str | None:
-    """Return the id by which a repeated request is recognised: ``metadata.client_message_id``, else
-    ``Idempotency-Key``.
-
-    Raises InvalidField when it is no text of 1 to CLIENT_ID_LENGTH characters.
-    """
-    client_key = metadata.get("client_message_id", request.headers.get("idempotency-key"))
-    if client_key is None:
-        return None
-    if not isinstance(client_key, str) or not 0 < len(client_key) <= CLIENT_ID_LENGTH:
-        in_body = "client_message_id" in metadata
-        field = ("metadata", "client_message_id") if in_body else "Idempotency-Key"
-        raise InvalidField(field, f"It is a text of 1 to {CLIENT_ID_LENGTH} characters.")
-    return client_key
-
-
 async def _send(request: Request, conversation: str | None) -> ASGIApp:
     parts = app_state_of(request)
     new = await read_json(request, NewMessage)
@@ -188,7 +138,7 @@ async def _uploaded_files(request: Request, metadata: dict[str, object]) -> tupl
     ids = metadata.get("files", [])
     if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
         raise InvalidField(("metadata", "files"), "It is a list of ids of uploaded files.")
-    found = await load_files_by_id(request, ids)
+    found = await load_files(request, ids)
     for number, id in enumerate(ids):
         if id not in found:
             raise InvalidField(("metadata", "files", number), "There is no uploaded file with this id.")

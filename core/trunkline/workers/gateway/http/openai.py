@@ -35,9 +35,9 @@ from trunkline.workers.gateway.http.blocking_approvals import (
     approval_text,
     watch_blocking_approvals,
 )
+from trunkline.workers.gateway.http.client_message_id import client_id
 from trunkline.workers.gateway.http.conversation_resolver import RETRY_COUNT_HEADER, ConversationResolver
-from trunkline.workers.gateway.http.conversation_routes import client_id
-from trunkline.workers.gateway.http.openai_files import load_files
+from trunkline.workers.gateway.http.openai_content import file_ids
 from trunkline.workers.gateway.http.openai_messages import (
     FINISH_REASONS,
     call_out,
@@ -66,6 +66,7 @@ from trunkline.workers.gateway.http.responses import STATUS, error_code_for, jso
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline.workers.gateway.http.sse import EventStream, encode
 from trunkline.workers.gateway.http.unknown_block import unknown_block_error
+from trunkline.workers.gateway.http.uploaded_files import load_files
 from trunkline_bus import Refusal
 
 OWNED_BY = "trunkline"
@@ -77,7 +78,7 @@ async def chat_completions(request: Request) -> ASGIApp:
     """``POST /v1/chat/completions``"""
     parts = app_state_of(request)
     chat = await read_json(request, ChatRequest)
-    files = await load_files(request, (message.content for message in chat.messages))
+    files = await load_files(request, file_ids(message.content for message in chat.messages))
     history, said = split_transcript(chat, files)
     message = msgspec.structs.replace(
         to_message(chat, said), client_id=client_id(request, chat.metadata or {})

@@ -1,22 +1,18 @@
 """OpenAI's files over the gateway's file service: upload, list, retrieve, content and delete."""
 
-from collections.abc import Iterable, Sequence
 from typing import Literal
 from urllib.parse import quote
 
 from starlette.datastructures import FormData
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from trunkline.contracts.auth.scopes import TokenScope
-from trunkline.contracts.conversations.messages import DocumentFile
-from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.files import PURPOSES, UploadedFile
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
 from trunkline.workers.gateway.http.multipart_reader import file_field, pieces_of, read_form, text_field
-from trunkline.workers.gateway.http.openai_content import file_ids
-from trunkline.workers.gateway.http.openai_schemas import ContentPart, FullStruct
+from trunkline.workers.gateway.http.openai_schemas import FullStruct
 from trunkline.workers.gateway.http.request_reader import paginate
 from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
@@ -115,30 +111,6 @@ ROUTES = (
     ScopedRoute("/v1/files/{id}/content", content, methods=["GET"], scope=TokenScope.READ),
     ScopedRoute("/v1/files/{id}", delete, methods=["DELETE"], scope=TokenScope.CHAT),
 )
-
-
-async def load_files(
-    request: HTTPConnection, contents: Iterable[str | Sequence[ContentPart] | None]
-) -> dict[str, DocumentFile]:
-    """Return the uploaded files that these contents name, by their ids; those that do not exist are missing."""
-    return await load_files_by_id(request, file_ids(contents))
-
-
-async def load_files_by_id(request: HTTPConnection, ids: Iterable[str]) -> dict[str, DocumentFile]:
-    """Return the sender's uploaded files by their ids; those that do not exist are missing. Raises InvalidField if they
-    are more than a message may have."""
-    files, owner = services_of(request).files, sender_of(request).identity
-    limits, found = services_of(request).attachments.limits, dict[str, DocumentFile]()
-    too_many = InvalidField(("attachments",), "The request names too many files.", ErrorCode.TOO_LARGE)
-    named = dict.fromkeys(ids)
-    if len(named) > limits.files:
-        raise too_many
-    for id in named:
-        if (file := await files.load(id, owner)) is not None:
-            found[id] = file
-        if sum(len(file.data) for file in found.values()) > limits.total:
-            raise too_many
-    return found
 
 
 def _purpose(form: FormData) -> str:

@@ -21,7 +21,7 @@ from trunkline.errors import CompletionError, ErrorCode
 from trunkline.workers.gateway.errors import InvalidField, error_code, refusal
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
 from trunkline.workers.gateway.http.openai import check_model
-from trunkline.workers.gateway.http.openai_files import load_files
+from trunkline.workers.gateway.http.openai_content import file_ids
 from trunkline.workers.gateway.http.openai_schemas import FullStruct
 from trunkline.workers.gateway.http.request_reader import read_json
 from trunkline.workers.gateway.http.response_builder import usage_of
@@ -34,6 +34,7 @@ from trunkline.workers.gateway.http.response_turns import (
 )
 from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
+from trunkline.workers.gateway.http.uploaded_files import load_files
 from trunkline_bus import new_id
 
 PURPOSE = "summary"
@@ -104,7 +105,7 @@ async def _messages(request: Request, asked: CompactRequest, block: str) -> list
     items = (
         []
         if asked.input is None
-        else parse_items(asked.input, await load_files(request, input_contents(asked.input)))
+        else parse_items(asked.input, await load_files(request, file_ids(input_contents(asked.input))))
     )
     previous = await find_previous(request, asked.previous_response_id, {})
     if previous is None:

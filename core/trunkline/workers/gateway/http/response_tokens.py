@@ -19,7 +19,7 @@ from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
 from trunkline.workers.gateway.http.openai import check_model
 from trunkline.workers.gateway.http.openai_constraints import parse_response_format, parse_tools
-from trunkline.workers.gateway.http.openai_files import load_files
+from trunkline.workers.gateway.http.openai_content import file_ids
 from trunkline.workers.gateway.http.openai_schemas import FullStruct, Items, Parts, ToolIn
 from trunkline.workers.gateway.http.request_reader import read_json
 from trunkline.workers.gateway.http.response_input import parse_items
@@ -32,6 +32,7 @@ from trunkline.workers.gateway.http.response_turns import (
 from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.schema_base import In
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
+from trunkline.workers.gateway.http.uploaded_files import load_files
 from trunkline_bus import new_id
 
 
@@ -63,7 +64,7 @@ async def count_input_tokens(request: Request) -> Response:
     asked = await read_json(request, CountInputTokens)
     await check_model(request, (asked.model or "").partition(":")[0] or None)
     items = asked.input if asked.input is not None else []
-    said = parse_items(items, await load_files(request, input_contents(items)))
+    said = parse_items(items, await load_files(request, file_ids(input_contents(items))))
     format = asked.text.format if asked.text else None
     messages = (*_instructions(asked.instructions), *await _history(request, asked), *said)
     described = ModelRequest(

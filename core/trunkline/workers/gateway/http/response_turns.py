@@ -19,10 +19,10 @@ from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import is_owner, sender_of, services_of
+from trunkline.workers.gateway.http.client_message_id import client_id
 from trunkline.workers.gateway.http.conversation_resolver import ConversationResolver
-from trunkline.workers.gateway.http.conversation_routes import client_id
 from trunkline.workers.gateway.http.openai import check_model
-from trunkline.workers.gateway.http.openai_files import load_files
+from trunkline.workers.gateway.http.openai_content import file_ids
 from trunkline.workers.gateway.http.openai_messages import split_after_last_answer
 from trunkline.workers.gateway.http.openai_schemas import ContentPart
 from trunkline.workers.gateway.http.response_builder import TURN_PREFIX, ResponseBuilder, parse_item_id
@@ -43,6 +43,7 @@ from trunkline.workers.gateway.http.response_schemas import (
     ResponseResource,
     with_parameters,
 )
+from trunkline.workers.gateway.http.uploaded_files import load_files
 from trunkline.workers.gateway.turn_lookup import TurnState
 
 PREFIX = "resp_"
@@ -110,7 +111,7 @@ async def accept_response(
     the responses. Raises InvalidField, and Refusal as ``MessageService.send`` does."""
     check_options(request)
     request = await _with_referenced_items(connection, request)
-    messages = parse_input(request, await load_files(connection, input_contents(request.input)))
+    messages = parse_input(request, await load_files(connection, file_ids(input_contents(request.input))))
     previous = await find_previous(connection, request.previous_response_id, unstored or {})
     named = _named_conversation(request)
     adds_items = previous is not None or named is not None

@@ -13,7 +13,7 @@ from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.approvals import AlreadyDecided, ApprovalWithdrawn
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import app_state_of, sender_of, services_of
-from trunkline.workers.gateway.http.conversation_routes import client_id, watch_turn
+from trunkline.workers.gateway.http.client_message_id import client_id
 from trunkline.workers.gateway.http.conversation_schemas import Accepted, NewMessage
 from trunkline.workers.gateway.http.events import usage_count
 from trunkline.workers.gateway.http.request_reader import read_json, read_optional_json
@@ -30,6 +30,7 @@ from trunkline.workers.gateway.http.turn_schemas import (
     ForkRequest,
     TurnDetail,
 )
+from trunkline.workers.gateway.http.turn_stream import watch_turn
 
 
 async def get_turn(request: Request) -> Response:
