@@ -34,7 +34,7 @@ HEADER = "TIME                       BLOCK  RESULT    TOOL, BY WHOM, WHY OR WITH
 )
 @click.option(
     "--event",
-    type=click.Choice(["decision", "call", "approval", "permissions", "auth", "panic", "lost"]),
+    type=click.Choice(["decision", "call", "approval", "permissions", "auth", "settings", "panic", "lost"]),
     help="Only entries of this kind.",
 )
 @click.option("--decision", type=click.Choice(["allowed", "asked", "denied", "approved", "expired", "withdrawn"]),

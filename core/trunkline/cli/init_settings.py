@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trunkline._util.toml import read_toml
-from trunkline.config import Config, InvalidConfig, Secret, load_config
-from trunkline.config.editor import write_settings
+from trunkline.config import Config, Secret, load_config
 from trunkline.errors import ConfigError
 from trunkline.home.paths import Home
+from trunkline.plugins.settings_editor import SettingsEditor
 
 if TYPE_CHECKING:
     from trunkline.cli.init import InitFlags
@@ -65,6 +65,10 @@ class InitSettings:
         sections = [owned.item for owned in self._plugins.config_sections()]
         return [one for one in sections if one.table == "adapters"]
 
+    @cached_property
+    def _editor(self) -> SettingsEditor:
+        return SettingsEditor(self._before, self._adapter_sections)
+
     def require_adapter(self, adapter: str | None) -> None:
         """Raise ConfigError when the adapter does not exist."""
         if adapter not in (None, "auto") and adapter not in self.sections:
@@ -94,7 +98,7 @@ class InitSettings:
         changes = {key: value for key, value in values.items() if _shown(value) != shown.get(key, "")}
         self._begin()
         if changes:
-            self._write(changes)
+            self._editor.change(changes)
             self._changed |= changes
 
     def save_flags(self, flags: "InitFlags") -> None:
@@ -139,27 +143,6 @@ class InitSettings:
         if not self.file.exists():
             self.file.write_text(STARTER_FILE, encoding="utf-8")
             self._begun = True
-
-    def _write(self, changes: dict[str, Any]) -> None:
-        before = self.file.read_bytes()
-        write_settings(self.file, changes)
-        try:
-            self._check_adapters(self.config(), changes)
-        except ConfigError:
-            self.file.write_bytes(before)
-            raise
-
-    def _check_adapters(self, config: Config, changes: dict[str, Any]) -> None:
-        """Raise ConfigError if a change makes an adapter's section invalid: while it is in the file, most commands
-        fail. Settings that are still missing do not count.
-        """
-        changed = {key.split(".")[1] for key in changes if key.startswith("adapters.")}
-        for one in (one for one in self._adapter_sections if one.name in changed) if changed else ():
-            try:
-                config.section("adapters", one.name, one.type)
-            except InvalidConfig as error:
-                if any(problem.key in changes for problem in error.problems):
-                    raise
 
     # Summary -------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 """The configuration as used by the rest of the program. It does not change while the program runs."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,15 +14,13 @@ from trunkline.config.origins import Key, LayeredValues, ValueOrigin
 from trunkline.config.plugin_host import HOST_KEYS, PluginHostSettings
 from trunkline.config.problems import ConfigProblem, InvalidConfig, did_you_mean, is_misspelling
 from trunkline.config.secret import Secret
+from trunkline.config.secret_names import is_telling, without_login
 from trunkline.config.settings import PLUGIN_TABLES, Settings
 
 if TYPE_CHECKING:
     from trunkline._util.secrets.log_redactor import LogRedactor
 
 S = TypeVar("S", bound=msgspec.Struct)
-
-_WHO = re.compile(r"//[^@/\s]*@")
-_TELLING = ("key", "token", "password", "secret", "credential")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +52,24 @@ class Config:
         Raises:
             InvalidConfig: the section is not valid. The error lists all its problems.
         """
+        return with_absolute_paths(self.written_section(table, name, kind), self.home)
+
+    def written_section(self, table: str, name: str, kind: type[S]) -> S:
+        """Return a plugin's section as ``section`` does, with its paths as they are written.
+
+        Raises:
+            InvalidConfig: the section is not valid. The error lists all its problems.
+        """
         checker = SettingsChecker(self.sources)
         ignored = HOST_KEYS.__contains__ if table == "plugins" else None
-        section = checker.section((table, self._written(table, name)), kind, ignored=ignored)
+        section = checker.section(self.section_key(table, name), kind, ignored=ignored)
         if section is None:
             raise InvalidConfig(checker.problems)
-        return with_absolute_paths(section, self.home)
+        return section
+
+    def section_key(self, table: str, name: str) -> Key:
+        """Return the key of ``[<table>.<name>]`` as the sources spell it."""
+        return (table, self._written(table, name))
 
     def plugin_host(self, *names: str) -> PluginHostSettings:
         """Return the host settings of the plugin with one of these names (entry point or distribution)."""
@@ -141,7 +150,7 @@ class Config:
         elif isinstance(value, dict):
             yield SettingRow(".".join(key), self._shown(Secret(str(value["env"]))), self._origin(key))
         else:
-            hidden = any(word in key[-1].lower() for word in _TELLING) and not str(value).startswith("$")
+            hidden = is_telling(key[-1]) and not str(value).startswith("$")
             yield SettingRow(".".join(key), "(hidden)" if hidden else self._shown(value), self._origin(key))
 
     def _shown(self, value: Any) -> str:
@@ -151,7 +160,7 @@ class Config:
             return "[" + ", ".join(self._shown(item) for item in value) + "]"
         if isinstance(value, bool):
             return str(value).lower()
-        return "(none)" if value is None else _WHO.sub("//...@", str(value))
+        return "(none)" if value is None else without_login(str(value))
 
     def _origin(self, key: Key) -> ValueOrigin:
         return self.sources.origin(key)

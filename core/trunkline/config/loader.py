@@ -35,11 +35,12 @@ def load_config(
     *,
     flags: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
+    text: str | None = None,
 ) -> Config:
     """Read the configuration of a home folder.
 
-    ``flags`` maps dotted keys to values (``{"gateway.port": 8500}``); None means that the flag is not given. Nothing
-    is created or written.
+    ``flags`` maps dotted keys to values (``{"gateway.port": 8500}``); None means that the flag is not given. ``text``
+    is read in place of that of the file, to check it before it is written. Nothing is created or written.
 
     Raises:
         InvalidConfig: settings are unknown or have the wrong type. The error lists all of them with file and line.
@@ -50,7 +51,7 @@ def load_config(
     home = resolve_home(environ) if home is None else home.expanduser().absolute()
     sources = LayeredValues(home / FILE_NAME)
     written = _format_of(home)
-    _lay_file(sources, rename=written is not None and written < RENAMED_IN)
+    _lay_file(sources, text, rename=written is not None and written < RENAMED_IN)
     _lay_environment(sources, environ)
     for dotted, value in (flags or {}).items():
         if value is not None:
@@ -75,9 +76,9 @@ def _format_of(home: Path) -> int | None:
     return mark.format if mark is not None else None
 
 
-def _lay_file(sources: LayeredValues, *, rename: bool) -> None:
+def _lay_file(sources: LayeredValues, text: str | None, *, rename: bool) -> None:
     try:
-        text = read_regular(sources.file).decode("utf-8-sig")
+        text = read_regular(sources.file).decode("utf-8-sig") if text is None else text
         sources.text = rename_settings(text) if rename else text
         table = tomllib.loads(sources.text)
     except FileNotFoundError:

@@ -218,8 +218,20 @@ class HookRunner:
         hint: str = "",
         hooks: tuple[str, ...] = (),
     ) -> None:
+        allowed = self._allowed
+        asks = (
+            allowed[candidate.owner] if candidate.owner in allowed else manifest.declared(candidate.manifest)
+        )
         state = PluginState(
-            candidate.owner, candidate.name, candidate.version, candidate.where, status, reason, hint, hooks
+            candidate.owner,
+            candidate.name,
+            candidate.version,
+            candidate.where,
+            status,
+            reason,
+            hint,
+            hooks,
+            asks,
         )
         self.report.plugins.append(state)
 

@@ -64,6 +64,15 @@ def parse_manifest(text: str, owner: str) -> PluginManifest:
         ) from error
 
 
+def declared(manifest: Callable[[], str | None]) -> PluginManifest | None:
+    """Return the manifest of a plugin that is not loaded; None without a valid one. Raises nothing."""
+    try:
+        text = manifest()
+        return None if text is None else parse_manifest(text, "the plugin")
+    except (OSError, PluginError):
+        return None
+
+
 def check_agreed(
     owner: str, manifest: Callable[[], str | None], agreed: "PluginManifest | None"
 ) -> PluginManifest | None:

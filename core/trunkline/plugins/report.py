@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from trunkline.plugins.manifest import PluginManifest
+
 GUARD_HOOKS = frozenset(
     {
         "trunkline_tool_middleware",
@@ -23,7 +25,7 @@ class PluginState:
     ``failed``: the import failed. ``refused``: it violates the rules of hooks. ``disabled``: the configuration
     disables it, so it was not imported. ``quarantined``: it repeatedly crashed its worker, so it was not imported.
     ``isolated``: it runs in a separate process. ``hooks`` are the hooks that it implements; for an unusable plugin,
-    the guard hooks found in it.
+    the guard hooks found in it. ``manifest`` is what it asks for; None if it declares nothing.
     """
 
     owner: str
@@ -34,6 +36,7 @@ class PluginState:
     reason: str = ""
     hint: str = ""
     hooks: tuple[str, ...] = ()
+    manifest: PluginManifest | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A gateway and a memory worker on a real server, over real HTTP, with a monitor controlled by the test."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -44,11 +44,15 @@ async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 60.0)
 
 
 @asynccontextmanager
-async def started_environment(*plugins: object, without: tuple[str, ...] = ()) -> AsyncIterator[Environment]:
+async def started_environment(
+    *plugins: object, without: tuple[str, ...] = (), environ: Mapping[str, str] | None = None
+) -> AsyncIterator[Environment]:
     """The platform with a monitor that echoes until a test gives it another script. Installed plugins may be left
     out."""
     config = {"plugins.disabled": without} if without else {}
-    async with platform(workers=("gateway", "memory"), plugins=plugins, config=config) as running:
+    async with platform(
+        workers=("gateway", "memory"), plugins=plugins, config=config, environ=environ
+    ) as running:
         monitor = FakeMonitor(running.bus)
         headers = {"authorization": f"Bearer {running.token}"}
         async with (

@@ -239,6 +239,8 @@ async def test_what_counts_for_all_blocks_is_for_the_owner_alone(env: Environmen
         for method, path in (
             ("get", "/api/overview"),
             ("get", "/api/plugins"),
+            ("get", "/api/settings"),
+            ("patch", "/api/settings/plugins.git"),
             ("get", "/api/dead-letters"),
             ("get", f"/api/dead-letters/{id}"),
             ("post", f"/api/dead-letters/{id}/retry"),

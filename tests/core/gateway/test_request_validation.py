@@ -60,6 +60,7 @@ BODIES: tuple[tuple[str, str, Any, str], ...] = (
     ("post", "/api/identities", {}, "/id"),
     ("post", "/api/identities", {"id": "anna", "type": "robot"}, "/type"),
     ("patch", "/api/identities/{identity}", {"status": "gone"}, "/status"),
+    ("patch", "/api/settings/{section}", {"values": {"timeout": 0}}, "/values/timeout"),
     ("post", "/api/tokens", {"identity": "owner", "scope": "all"}, "/scope"),
     ("post", "/api/tokens", {"identity": "owner", "expires": "2030-01-01T00:00:00"}, "/expires"),
 )
@@ -146,7 +147,9 @@ async def test_every_route_names_the_field(env: Environment) -> None:
     for method, path, body, field in BODIES:
         id = turn if path.startswith("/api/turns") else conversation
         response = await env.http.request(
-            method, path.format(id=id, call="c", name="main", identity="anna"), json=body
+            method,
+            path.format(id=id, call="c", name="main", identity="anna", section="plugins.git"),
+            json=body,
         )
         reported = refused(response)
         assert reported["field"] == field, (path, body)

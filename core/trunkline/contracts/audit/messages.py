@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from trunkline.contracts.tools.messages import Effect
 from trunkline_bus import Payload
 
-AuditEvent = Literal["decision", "call", "approval", "permissions", "auth", "panic", "lost"]
+AuditEvent = Literal["decision", "call", "approval", "permissions", "auth", "settings", "panic", "lost"]
 AuditDecision = Literal[
     "allowed", "asked", "denied", "approved", "expired", "answered", "unanswered", "withdrawn"
 ]
@@ -20,8 +20,8 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     ``event`` is ``decision`` (the policies decided about a call), ``call`` (a call ended), ``approval`` (an approval
     was decided, answered, expired or withdrawn), ``permissions`` (the owner changed what a block may do), ``auth`` (an
-    identity, a token or a sign-in; ``status`` says what happened), ``panic`` (somebody stopped everything at the
-    gateway), or ``lost`` (the stream dropped ``count`` lines
+    identity, a token or a sign-in; ``status`` says what happened), ``settings`` (the owner changed some at the
+    gateway), ``panic`` (somebody stopped everything at the gateway), or ``lost`` (the stream dropped ``count`` lines
     before memory stored them). ``by`` names the policies or the person that
     decided; ``why`` is a sentence. ``status`` is how a call ended: ``ok``, ``error``, ``cancelled``, ``unknown`` if
     it may have had its effect, or ``approval`` if it waits for a person. ``seconds`` is the duration of a call,

@@ -34,6 +34,7 @@ from trunkline.workers.gateway.overview_service import OverviewService
 from trunkline.workers.gateway.panic_service import PanicService
 from trunkline.workers.gateway.queue_head import QueueHeadCache
 from trunkline.workers.gateway.queue_limiter import QueueLimiter
+from trunkline.workers.gateway.settings_service import SettingsService
 from trunkline.workers.gateway.trace_service import TraceService
 from trunkline.workers.gateway.transcript_index import TranscriptIndex
 from trunkline.workers.gateway.turn_lookup import TurnLookup
@@ -65,6 +66,7 @@ class Services:
     traces: TraceService
     dead_letters: DeadLetterService
     overview: OverviewService
+    settings: SettingsService
     room: BusDiskSpace
     audit: AuditLog
     plugins: Plugins
@@ -129,6 +131,7 @@ class Services:
             traces=TraceService(bus, messages),
             dead_letters=DeadLetterService(bus),
             overview=OverviewService(bus, KillSwitch(context.home.path)),
+            settings=SettingsService(context.config, plugins, audit),
             room=room,
             audit=audit,
             plugins=plugins,

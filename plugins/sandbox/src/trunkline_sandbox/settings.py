@@ -5,6 +5,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+IN_THE_FILE = msgspec.Meta(extra_json_schema={"readOnly": True})
+"""For the form of the settings: it is changed in ``trunkline.toml`` alone."""
+
 
 class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[plugins.sandbox]``. ``backend`` is the isolation of programs; ``auto`` uses bubblewrap if it works, else
@@ -22,6 +25,6 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     backend: Literal["auto", "bubblewrap", "docker"] = "auto"
     workspace_mb: Annotated[int, msgspec.Meta(ge=64)] = 4096
     readable_paths: tuple[Path, ...] = ()
-    image: Annotated[str, msgspec.Meta(min_length=1)] = "debian:stable-slim"
-    pull: bool = False
+    image: Annotated[str, msgspec.Meta(min_length=1), IN_THE_FILE] = "debian:stable-slim"
+    pull: Annotated[bool, IN_THE_FILE] = False
     warm_containers: Annotated[int, msgspec.Meta(ge=0, le=64)] = 2

@@ -12,6 +12,9 @@ BRAVE_KEY = Secret(env="BRAVE_API_KEY")
 
 OPENING = "allow or ports in [plugins.web] of trunkline.toml"
 
+IN_THE_FILE = msgspec.Meta(extra_json_schema={"readOnly": True})
+"""For the form of the settings: it is changed in ``trunkline.toml`` alone, because it opens private networks."""
+
 Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 
 
@@ -31,8 +34,8 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     brave_key: Secret | None = None
     brave_url: str = BRAVE_URL
     searxng_url: str | None = None
-    allow: tuple[str, ...] = ()
-    ports: tuple[Port, ...] = ()
+    allow: Annotated[tuple[str, ...], IN_THE_FILE] = ()
+    ports: Annotated[tuple[Port, ...], IN_THE_FILE] = ()
     timeout: Annotated[float, msgspec.Meta(gt=0, le=120)] = 15.0
     user_agent: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][\x20-\x7e]{0,199}$")] = "Trunkline/0.1"
 

@@ -12,7 +12,7 @@ import { Notice } from "../ui/Notice";
 const PAGE = 50;
 const DAY_MS = 86_400_000;
 const DAYS = ["1", "7", "31"] as const;
-const EVENTS = ["", "decision", "call", "approval", "permissions", "auth", "panic", "lost"] as const;
+const EVENTS = ["", "decision", "call", "approval", "permissions", "auth", "settings", "panic", "lost"] as const;
 type Event = (typeof EVENTS)[number];
 
 export function AuditLog() {

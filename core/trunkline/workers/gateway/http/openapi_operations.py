@@ -20,6 +20,7 @@ from trunkline.workers.gateway.http import platform_schemas as system
 from trunkline.workers.gateway.http import response_compaction as compaction
 from trunkline.workers.gateway.http import response_schemas as responses
 from trunkline.workers.gateway.http import response_tokens as tokens
+from trunkline.workers.gateway.http import settings_schemas as settings
 from trunkline.workers.gateway.http import turn_schemas as turns
 
 EVENT_STREAM = "stream"
@@ -149,6 +150,11 @@ OPERATIONS: tuple[Operation, ...] = (
     ("post", "/api/dead-letters/{id}/retry", "Send a dead letter again.", None, 204, NO_CONTENT),
     ("get", "/api/overview", "Workers, queues, streams and failures.", None, 200, overview.PlatformState),
     ("get", "/api/plugins", "The plugins, and what is wrong with them.", None, 200, system.PluginItems),
+    ("get", "/api/settings", "The settings by section, as forms.", None, 200, settings.SettingsSections),
+    (
+        "patch", "/api/settings/{section}", "Change settings of a section.",
+        settings.SettingsChanges, 200, settings.SettingsSection,
+    ),
     ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.ChatCompletion),
     (
         "post", "/v1/responses", "OpenAI's Responses API.",

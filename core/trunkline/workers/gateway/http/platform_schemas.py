@@ -60,9 +60,23 @@ class Readiness(Out, frozen=True, kw_only=True):
     checks: dict[str, str]
 
 
+class PluginRequests(Out, frozen=True, kw_only=True):
+    """The requests of a plugin in its manifest: ``effects`` of its tools, hosts of the ``network``, ``files`` outside
+    of workspaces and memory, ``secrets``, and ``programs``. The platform enforces the effects. It does not enforce the
+    rest unless the plugin runs in a process of its own (``isolation``).
+    """
+
+    effects: tuple[str, ...] = ()
+    network: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    isolation: Literal["none", "process"] = "none"
+
+
 class PluginItem(Out, frozen=True, kw_only=True):
     """A plugin. ``owner`` is its distribution, ``name`` its entry point. ``reason`` says why it is not loaded, ``hint``
-    what to do. ``hooks`` are those that it implements.
+    what to do. ``hooks`` are those that it implements. Without ``asks`` it declares nothing, so nothing bounds it.
     """
 
     owner: str
@@ -72,6 +86,7 @@ class PluginItem(Out, frozen=True, kw_only=True):
     reason: str = ""
     hint: str = ""
     hooks: tuple[str, ...] = ()
+    asks: PluginRequests | None = None
 
 
 class PluginProblem(Out, frozen=True, kw_only=True):

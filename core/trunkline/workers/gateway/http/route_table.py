@@ -33,6 +33,7 @@ from trunkline.workers.gateway.http import (
     response_socket,
     response_tokens,
     sessions,
+    settings_routes,
     socket,
     token_routes,
     trace_routes,
@@ -78,6 +79,7 @@ def described_routes(metrics_for: Literal["token", "open", "off"] = "token") -> 
         *dead_letter_routes.ROUTES,
         *overview_routes.ROUTES,
         *plugin_routes.ROUTES,
+        *settings_routes.ROUTES,
         *panic_routes.ROUTES,
         *metrics.metrics_routes(metrics_for),
     ]

@@ -1,13 +1,19 @@
 """A model that is a program: the conversation goes to its standard input, and what it prints is the answer."""
 
+from typing import Annotated
+
 import msgspec
 
 import trunkline
 from trunkline.api.model import Finish, ModelAdapter, Text, program
 
+IN_THE_FILE = msgspec.Meta(
+    extra_json_schema={"readOnly": True}
+)  # no client of the gateway may name a program
+
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    argv: tuple[str, ...] = ()
+    argv: Annotated[tuple[str, ...], IN_THE_FILE] = ()
 
 
 class Command(ModelAdapter):
