@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -47,12 +48,22 @@ class PageModel(ScriptedModel):
             yield event
 
 
+@trunkline.tool(effect="read")
+def clock() -> str:
+    """The time of this call."""
+    return f"clock {time.time():.4f}"
+
+
 class Scripted:
-    """A plugin with the model."""
+    """A plugin with the model and a tool."""
 
     @trunkline.hookimpl
     def trunkline_models(self) -> list[ScriptedModel]:
         return [PageModel()]
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        return [clock]
 
 
 SETTINGS = {"runtime.provider_adapter": "scripted", "permissions.approvals": "some"}

@@ -10,10 +10,11 @@ from playwright.async_api import Browser, Page, expect
 
 from trunkline.contracts.auth.client import AuthClient
 from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.memory.chunks import MEMORY_REMEMBER, Remember
 from trunkline.contracts.workers.subjects import DEAD_LETTER_TOPIC
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import Platform
-from trunkline_bus import DeadLetter
+from trunkline_bus import DeadLetter, Scope
 
 from .conftest import Visit, visit
 from .test_chat import send, send_raw
@@ -206,9 +207,102 @@ async def test_mission_control_shows_what_the_platform_did(
         assert found.problems == []
 
 
+THOUGHT_SECONDS = 0.5
+"""The longest time between an event and its entry."""
+
+NOTE_TIMES = """() => {
+  window.shownAt = {};
+  new MutationObserver(() => {
+    for (const item of document.querySelectorAll('.thoughts [data-kind="result"]'))
+      window.shownAt[item.textContent.match(/clock ([0-9.]+)/)?.[1]] ??= Date.now() / 1000;
+  }).observe(document.querySelector('main'), {childList: true, subtree: true, characterData: true});
+}"""
+"""Notes when the result of each call of the clock appeared, by the time that the call returned."""
+
+
+async def test_CC_T17_thoughts_appear_as_they_happen(signed_in: Visit, running: Platform, axe: str) -> None:
+    """CC-T17, CC-F22: reasoning, calls, results and answers of any channel appear, each with its block and a colour of
+    its kind, less than half a second after the event. While the list is paused nothing moves, and nothing is lost."""
+    page = await signed_in.open("#/activity/thoughts")
+    await expect(page.get_by_text("No agent has thought or done anything")).to_be_visible()
+    await page.evaluate(NOTE_TIMES)
+    await running.answer(
+        await running.send("think:Which time is it? ;; " + "call:clock {} ;; " * 5 + "say:Late.")
+    )
+    entries = page.locator(".thoughts li")
+    for kind, text in (
+        ("thought", "Which time is it?"),
+        ("call", "clock {}"),
+        ("text", "Late."),
+        ("ended", ""),
+    ):
+        entry = entries.and_(page.locator(f'[data-kind="{kind}"]')).filter(has_text=text).first
+        await expect(entry).to_be_visible()
+        await expect(entry.get_by_role("link", name="main")).to_be_visible()
+    await expect(entries.and_(page.locator('[data-kind="result"]'))).to_have_count(5)
+    shown = await page.evaluate("window.shownAt")
+    assert min(at - float(called) for called, at in shown.items()) < THOUGHT_SECONDS
+    colours = "[...document.querySelectorAll('.thoughts li')].map((e) => getComputedStyle(e).borderLeftColor)"
+    assert len(set(await page.evaluate(colours))) >= 5
+    await check_page(page, axe)
+    await page.get_by_role("button", name="Pause").click()
+    await running.answer(await running.send("say:Unseen."))
+    assert await entries.filter(has_text="Unseen.").count() == 0
+    await page.get_by_role("button", name="Pause").click()
+    await expect(entries.filter(has_text="Unseen.")).to_have_count(1)
+
+
+async def test_CC_F22_the_state_of_agents_is_inspected(signed_in: Visit, running: Platform, axe: str) -> None:
+    """CC-F22: one page has the latest conversations, what was remembered, what each conversation cost, and a search by
+    meaning over all of it."""
+    accepted = await running.send("say:inspected")
+    await running.answer(accepted)
+    fact = Remember(content="Beans climb to the left.", actor="owner", conversation_id=accepted.conversation)
+    await running.bus.call(MEMORY_REMEMBER, fact, scope=Scope(turn=accepted.turn), timeout=30)
+    page = await signed_in.open("#/activity/state")
+    await expect(
+        page.get_by_role("listitem").filter(has_text="Beans climb to the left.").first
+    ).to_be_visible()
+    for title in ("Conversations", "Cost ledger"):
+        listed = page.locator("h2", has_text=title).locator("+ ul")
+        await expect(listed.locator(f'a[href*="{accepted.conversation}"]')).to_be_visible()
+    await page.get_by_role("searchbox").fill("climbing beans")
+    await page.get_by_role("button", name="Search").click()
+    await expect(page.get_by_text("Why", exact=False).first).to_be_visible()
+    await check_page(page, axe)
+
+
+async def test_CC_T17_a_limit_of_the_page_changes_the_breaker(signed_in: Visit, running: Platform) -> None:
+    """CC-T17, CC-F22, CC-F23: a limit that is set on the page closes the breaker, and one that is raised opens it. The
+    bar says what is left, is red when the budget is used up, and the breach is in the history."""
+    page = await signed_in.open("#/activity/spend")
+    field = page.get_by_label("Requests an hour", exact=True)
+    limit = page.get_by_role("listitem").filter(has=field)
+    bar = page.get_by_role("meter", name=re.compile("Used of the budget of .*-.*T"))
+    await field.fill("1")
+    await limit.get_by_role("button", name="Set limit").click()
+    await expect(bar).to_have_attribute("data-level", "low")
+    await page.wait_for_timeout(1_100)  # the limits are read once a second
+    assert (await running.say("say:counted")).text == "counted"
+    assert (await running.say("say:refused")).ended.code == "over_budget"
+    await expect(bar).to_have_attribute("data-level", "full")
+    await field.fill("100000")
+    await limit.get_by_role("button", name="Set limit").click()
+    await expect(bar).to_have_attribute("data-level", "low")
+    await expect(page.get_by_text(re.compile("9.* left until"))).to_be_visible()
+    await page.wait_for_timeout(1_100)
+    assert (await running.say("say:allowed")).text == "allowed"
+    await page.reload()
+    history = page.locator("h2", has_text="Budgets that were used up").locator("+ ul")
+    await expect(history.get_by_role("listitem").first).to_be_visible()
+    await limit.get_by_role("button", name="Remove limit").click()
+    await expect(bar).to_have_count(0)
+
+
 async def test_stop_shows_what_it_ended(signed_in: Visit, running: Platform) -> None:
-    """STOP is reached by keyboard from any page and asks once. Then the page names the turn that ended, the workers
-    that reported their end, and who stopped everything; a reload shows it still. Nothing on the page releases it."""
+    """CC-T17: STOP is reached by keyboard from any page and asks once. Then the page names the turn that ended, the
+    workers that reported their end, and who stopped everything; a reload shows it still. Nothing on the page releases
+    it."""
     page = await signed_in.open()
     accepted = await running.send("slow:400:50")
     await page.get_by_role("link", name="STOP").focus()

@@ -72,13 +72,13 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "plugins/personality/tests/test_context_source.py::test_CC_T16_soul_is_in_the_context_and_may_be_missing",
     ),
     "CC-F22": planned(
-        14,
+        16,
         "Mission Control: live thought stream (monologue, tool inputs/outputs",
         "channels/web/tests/test_pages.py::test_stop_shows_what_it_ended",
         "channels/web/tests/test_chat.py::test_reasoning_is_folded",
-        open="the state inspector, and spending with its limits",
+        open="the lane of an entry, which comes with lanes",
     ),
-    "CC-F23": planned(14, "pages /, /thought-stream (last 500 entries, colour per type), /memory"),
+    "CC-F23": done("pages /, /thought-stream (last 500 entries, colour per type), /memory"),
     "CC-T1": planned(16, "queue Background, Interactive, System → run order system, interactive"),
     "CC-T2": planned(16, "running Background (5 s) + Interactive arrives → background gets cancelled in"),
     "CC-T3": planned(16, "background job ignoring cancellation → hard-killed after the grace time"),
@@ -104,5 +104,10 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "CC-T14": done("MCP: server answering in two chunks, 200 tools over pages"),
     "CC-T15": done("ledger .01 + .02 → .03; facts [1,0,0],[0,1,0], query [.9,.1,0] → first"),
     "CC-T16": done("SOUL.md text appears in the provider's system prompt"),
-    "CC-T17": planned(14, "dashboard (headless browser): thought entries appear <500 ms after the event"),
+    "CC-T17": planned(
+        16,
+        "dashboard (headless browser): thought entries appear <500 ms after the event",
+        "channels/web/tests/test_pages.py::test_stop_shows_what_it_ended",
+        open="the lane of an entry, which comes with lanes",
+    ),
 }

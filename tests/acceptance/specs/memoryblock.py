@@ -65,11 +65,11 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "plugins/shell/tests/test_commands.py",
         "plugins/shell/tests/test_developer_tools.py",
     ),
-    "MB-F18": planned(
-        14,
+    "MB-F18": done(
         "identity: update_monitor_identity(name, emoji), update_founder_info(info",
         "plugins/personality/tests/test_identity.py",
-        open="auth_read, auth_write and list_auth_providers come with authentication",
+        "tests/core/config/test_secrets.py::test_the_listing_shows_references_only",
+        "tests/core/cli/test_config_and_init.py",  # credentials are the owner's commands, and no tool's: C13, MB-D8
     ),
     "MB-F19": planned(
         16,
@@ -106,15 +106,13 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/core/gateway/test_block_changes.py",
         open="service install and uninstall",
     ),
-    "MB-F24": planned(
-        14,
+    "MB-F24": done(
         "token mblk_ + 32 hex, bearer or ?token=",
         "tests/core/gateway/test_http_auth.py",
         "tests/core/gateway/test_conversations.py",
         "tests/core/gateway/test_block_changes.py",
-        open="the other routes under /api",
     ),
-    "MB-F25": planned(14, "WebSocket /api/ws: client {type:subscribe, block}"),
+    "MB-F25": done("WebSocket /api/ws: client {type:subscribe, block}"),
     "MB-F26": planned(
         14,
         "Web pages: paste-token login; setup wizard (welcome, providers, channels",

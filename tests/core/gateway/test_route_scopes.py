@@ -32,6 +32,36 @@ OPEN = {
 }  # fmt: skip
 """The paths of the gateway's own routes that need no credential."""
 
+MEMORYBLOCK = {
+    "GET /api/health": "GET /healthz",
+    "GET /api/auth/status": "GET /api/me",
+    "GET /api/version": "GET /api/overview",
+    "GET /api/blocks": "GET /api/blocks",
+    "POST /api/blocks": "POST /api/blocks",
+    "GET /api/blocks/:n": "GET /api/blocks/{name}",
+    "DELETE /api/blocks/:n": "DELETE /api/blocks/{name}",
+    "POST /api/blocks/:n/start": "POST /api/blocks/{name}/start",
+    "POST /api/blocks/:n/stop": "POST /api/blocks/{name}/stop",
+    "POST /api/blocks/:n/reset": "POST /api/blocks/{name}/reset",
+    "POST /api/blocks/:n/chat": "POST /conversations/messages",
+    "POST /api/blocks/:n/stream": "GET /api/turns/{id}/events",
+    "POST /api/blocks/:n/approve": "POST /api/turns/{id}/calls/{call}/decision",
+    "POST /api/blocks/:n/deny": "POST /api/turns/{id}/calls/{call}/decision",
+    "GET /api/blocks/:n/chat": "GET /conversations/{id}",
+    "GET /api/blocks/:n/logs": "GET /conversations",
+    "GET /api/blocks/:n/config": "GET /api/blocks/{name}",
+    "PUT /api/blocks/:n/config": "PATCH /api/blocks/{name}",
+    "GET /api/channels": "GET /api/overview",
+    "GET /api/archive": "GET /api/blocks",
+    "POST /api/archive/:n/restore": "POST /api/blocks/{name}/restore",
+    "DELETE /api/archive/:n": "DELETE /api/blocks/{name}",
+    "GET /api/plugins": "GET /api/plugins",
+    "WebSocket /api/ws": "WebSocket /ws",
+}
+"""Each route of memoryblock, and the one that does the same here. Not there are POST /api/update, and the installation
+and removal of plugins: a plugin is code, so only a command at the owner's terminal changes it (C14). trunkline.toml
+has limits that no request may change (C37)."""
+
 HOLDERS = tuple(Identity(id=f"{scope}-token", type="owner", scope=scope) for scope in TokenScope)
 """The owner with a token of each scope, so that nothing but the scope decides."""
 
@@ -69,6 +99,16 @@ async def shared(anyio_backend: str) -> AsyncIterator[Environment]:
 
 async def no_models(request: object) -> ModelListings:
     return ModelListings()
+
+
+def test_MB_F24_each_route_of_memoryblock_has_one_here() -> None:
+    """A program that was written for memoryblock finds all that it could do. None of the routes takes a credential in
+    its address."""
+    own: set[str] = set()
+    for route in own_routes():
+        kinds = sorted(route.methods or ()) if isinstance(route, ScopedRoute) else ["WebSocket"]
+        own.update(f"{kind} {route.path}" for kind in kinds)
+    assert sorted(set(MEMORYBLOCK.values()) - own) == []
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ WORDS = "".join(f"w{number} " for number in range(20))
 
 
 async def test_a_chat_is_answered_over_the_socket(env: Environment) -> None:
-    """CC-F7: the message is acknowledged when the bus has it, and a subscription shows the turn to its end."""
+    """MB-F25: CC-F7: the message is acknowledged when the bus has it, and a subscription shows the turn to its end."""
     async with socket(env) as client:
         sent = (await client.done("chat", content="hello", block="main")).payload
         await client.done("subscribe", turn=sent.turn)

@@ -116,7 +116,7 @@ async def test_the_present_states_come_first(env: Environment) -> None:
 
 
 async def test_a_block_subscription_shows_that_block_only(env: Environment) -> None:
-    """What happens in another block is not sent, and a block that does not exist cannot be watched."""
+    """MB-F25: What happens in another block is not sent, and a block that does not exist cannot be watched."""
     assert (await env.http.post("/api/blocks", json={"name": "other"})).status_code == 201
     async with open_socket(env.url, env.token) as client:
         refused = await client.ask("subscribe", block="nobody")

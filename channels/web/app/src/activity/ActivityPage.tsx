@@ -6,12 +6,14 @@ import "../styles/activity.css";
 import "../styles/pages.css";
 import { AuditLog } from "./AuditLog";
 import { DeadLetters } from "./DeadLetters";
+import { Inspector } from "./Inspector";
 import { Now } from "./Now";
 import { Platform } from "./Platform";
 import { Spend } from "./Spend";
+import { ThoughtStream } from "./ThoughtStream";
 import { Trace } from "./Trace";
 
-const VIEWS = ["now", "spend", "platform", "audit", "letters"] as const;
+const VIEWS = ["now", "thoughts", "state", "spend", "platform", "audit", "letters"] as const;
 type View = (typeof VIEWS)[number];
 
 export default function ActivityPage({ name, part }: { name: string; part: string }) {
@@ -36,6 +38,8 @@ function ViewOf({ view, isStopAsked }: { view: View; isStopAsked: boolean }) {
   const isOwner = useMay("owner", { everywhere: true });
   const operatesEverywhere = useMay("operate", { everywhere: true });
   if (view === "now") return <Now isStopAsked={isStopAsked} />;
+  if (view === "thoughts") return <ThoughtStream />;
+  if (view === "state") return isOwner ? <Inspector /> : <Permitted scope="owner" everywhere>{null}</Permitted>;
   if (view === "spend") return <Spend />;
   if (view === "platform") return operatesEverywhere ? <Platform /> : <Permitted scope="operate" everywhere>{null}</Permitted>;
   if (view === "audit") return isOwner ? <AuditLog /> : <Permitted scope="owner" everywhere>{null}</Permitted>;

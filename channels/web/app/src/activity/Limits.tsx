@@ -1,31 +1,34 @@
 /** The limits of what models may cost, which the owner changes here for the next calls. */
-import { useEffect, useState, type SyntheticEvent } from "react";
+import { useState, type SyntheticEvent } from "react";
 
+import { usePolled } from "../api/usePolled";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
+import { Budgets } from "./Budgets";
 import { loadLimits, setLimit, type Limit } from "./limits";
+
+const POLL_MS = 3000;
 
 export function Limits() {
   const t = useTexts();
-  const [limits, setLimits] = useState<Limit[] | null>(null);
-  const [failure, setFailure] = useState<unknown>(null);
-  useEffect(() => {
-    loadLimits().then(setLimits, setFailure);
-  }, []);
-  if (limits === null && failure === null) return null;
+  const { data: known, failure: unread, refresh } = usePolled(loadLimits, POLL_MS);
+  const [unsaved, setUnsaved] = useState<unknown>(null);
+  const failure = unsaved ?? unread;
+  if (known === null && failure === null) return null;
   const save = (key: string, value: number | null) => {
-    setFailure(null);
-    setLimit(key, value).then(setLimits, setFailure);
+    setUnsaved(null);
+    setLimit(key, value).then(refresh, setUnsaved);
   };
   return (
     <>
       <h2>{t("activity.limits")}</h2>
       <p className="dim">{t("activity.limits.how")}</p>
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
+      {known !== null && <Budgets budgets={known.budgets} />}
       <ul className="cards">
-        {limits?.map((limit) => (
+        {known?.limits.map((limit) => (
           <LimitForm key={`${limit.key} ${limit.value ?? ""}`} limit={limit} onSave={save} />
         ))}
       </ul>

@@ -8,12 +8,11 @@ import { sentence } from "../i18n/errors";
 import { useMay } from "../session/Permitted";
 import { Notice } from "../ui/Notice";
 import { Limits } from "./Limits";
+import { dollars } from "./money";
 
 const GROUPS = ["day", "block", "model", "purpose", "conversation"] as const;
 type Group = (typeof GROUPS)[number];
 type Sum = Schemas["CostSum"];
-
-const MILLION = 1e6;
 
 export function Spend() {
   const t = useTexts();
@@ -106,8 +105,4 @@ function breachText(t: ReturnType<typeof useTexts>, event: Schemas["BudgetItem"]
   const values = { block: event.block ?? "", window: event.window, used: words(event.used ?? 0), limit: words(event.limit ?? 0), by: event.by ?? "" };
   if (event.event === "reset") return t("activity.breaches.reset", values);
   return t(event.block ? "activity.budget.block" : "activity.budget", values);
-}
-
-function dollars(micro: number): string {
-  return `${(micro / MILLION).toFixed(4)} US$`;
 }

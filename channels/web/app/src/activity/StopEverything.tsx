@@ -24,6 +24,7 @@ export function StopEverything({ isAsked, isStopped, turns }: Props) {
   const state = usePanic(isStopped);
   const [report, setReport] = useState<{ workers: Schemas["PanicReport"]; turns: number } | null>(null);
   const [failure, setFailure] = useState<unknown>(null);
+  const isLocked = useLock(report);
   const ask = (is: boolean) => goTo("activity", is ? "stop" : "", { replace: true });
   const stop = () => {
     setFailure(null);
@@ -33,7 +34,7 @@ export function StopEverything({ isAsked, isStopped, turns }: Props) {
   return (
     <section aria-label={t("activity.stop")}>
       <Permitted scope="operate" everywhere>
-        <Button kind="danger" className="stop" onClick={() => ask(true)}>
+        <Button kind="danger" className="stop" disabled={isLocked} onClick={() => ask(true)}>
           {t("activity.stop")}
         </Button>
       </Permitted>
@@ -62,6 +63,18 @@ function Report({ workers, turns }: { workers: Schemas["PanicReport"]; turns: nu
       {silent.length > 0 && <li>{t("activity.stop.silent", { workers: silent.join(", ") })}</li>}
     </ul>
   );
+}
+
+const LOCKED_MS = 3000;
+
+/** Whether a stop was reported a moment ago: a second click of an excited hand is none. */
+function useLock(report: unknown): boolean {
+  const [unlocked, setUnlocked] = useState<unknown>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => setUnlocked(report), LOCKED_MS);
+    return () => clearTimeout(timer);
+  }, [report]);
+  return report !== null && report !== unlocked;
 }
 
 /** Who stopped everything, and when. */

@@ -1,7 +1,7 @@
 /** The limits of budgets: routes of the plugin, which the OpenAPI document does not have. */
 import { ApiError, errorOf } from "../api/client";
 
-const PLACE = "/x/trunkline-budget/limits";
+const PLACE = "/x/trunkline-budget";
 
 /** A limit by its key in `[plugins.budget]`, with its value now and in trunkline.toml. `null` is no limit. */
 export interface Limit {
@@ -10,10 +10,26 @@ export interface Limit {
   configured: number | null;
 }
 
-/** All limits; `null` if the plugin is off. */
-export async function loadLimits(): Promise<Limit[] | null> {
+/** What is used of a budget: millionths of a US dollar for `spend`, else requests. It begins anew at `opens_at`. */
+export interface Budget {
+  measure: "spend" | "loops";
+  block: string;
+  window: string;
+  used: number;
+  limit: number;
+  opens_at: string | null;
+}
+
+export interface LimitsAndUse {
+  limits: Limit[];
+  budgets: Budget[];
+}
+
+/** All limits, and what is used of them; `null` if the plugin is off. */
+export async function loadLimits(): Promise<LimitsAndUse | null> {
   try {
-    return await ask({ method: "GET" });
+    const [{ limits }, { budgets }] = await Promise.all([ask<Pick<LimitsAndUse, "limits">>("limits"), ask<Pick<LimitsAndUse, "budgets">>("budgets")]);
+    return { limits, budgets };
   } catch (failure) {
     if (failure instanceof ApiError && failure.status === 404) return null;
     throw failure;
@@ -21,15 +37,15 @@ export async function loadLimits(): Promise<Limit[] | null> {
 }
 
 /** Sets a limit for the next calls; without a value that of trunkline.toml counts again. */
-export function setLimit(key: string, value: number | null): Promise<Limit[]> {
-  return ask({ method: "POST", body: JSON.stringify({ key, value }) });
+export async function setLimit(key: string, value: number | null): Promise<void> {
+  await ask("limits", { method: "POST", body: JSON.stringify({ key, value }) });
 }
 
-async function ask(request: RequestInit): Promise<Limit[]> {
-  const response = await fetch(PLACE, { ...request, credentials: "same-origin" }).catch(() => {
+async function ask<T>(name: string, request: RequestInit = {}): Promise<T> {
+  const response = await fetch(`${PLACE}/${name}`, { ...request, credentials: "same-origin" }).catch(() => {
     throw new ApiError(0, "unreachable", "", "");
   });
   const body: unknown = await response.json().catch(() => null);
   if (!response.ok) throw errorOf(response, body);
-  return (body as { limits: Limit[] }).limits;
+  return body as T;
 }

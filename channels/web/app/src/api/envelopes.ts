@@ -50,6 +50,7 @@ export interface Envelope {
   type: string;
   /** An event has the same id in every subscription. */
   id: string;
+  timestamp: string;
   payload: Record<string, unknown>;
 }
 

@@ -8,7 +8,9 @@ const PING_MS = 20_000;
 /** What is watched: a conversation, or the states of everything. */
 export interface Subscription {
   conversation?: string;
-  /** The turn whose events are wanted from a position on, and all turns after it. */
+  /** With the states of everything: also the events of all running turns. */
+  events?: boolean;
+  /** The positions after which the events of turns go on. With a conversation it is one turn, and all after it follow. */
   after?: Record<string, string>;
 }
 

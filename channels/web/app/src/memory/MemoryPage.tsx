@@ -6,13 +6,11 @@ import { addressOf } from "../router";
 import { Permitted, useMay } from "../session/Permitted";
 import "../styles/memory.css";
 import "../styles/pages.css";
+import { REMEMBERED } from "./addresses";
 import { Chunks } from "./Chunks";
 import { FileView } from "./FileView";
 import { Folder } from "./Folder";
 import { MemorySearch } from "./MemorySearch";
-
-/** The name in the address of the page of remembered texts. No path of memory has a colon. */
-const CHUNKS = ":chunks";
 
 export default function MemoryPage({ name }: { name: string }) {
   const t = useTexts();
@@ -23,14 +21,15 @@ export default function MemoryPage({ name }: { name: string }) {
     <div className="memory" data-open={name !== ""}>
       <aside className="memory-tree" aria-label={t("memory.files")}>
         <h2>{t("memory.files")}</h2>
-        <p><a href={addressOf("memory", CHUNKS)} aria-current={name === CHUNKS ? "true" : undefined}>{t("memory.chunks")}</a></p>
+        <p><a href={addressOf("memory", REMEMBERED)} aria-current={name === REMEMBERED ? "true" : undefined}>{t("memory.chunks")}</a></p>
         <Folder key={changes} path="" current={name} />
       </aside>
       <section className="memory-content" aria-label={name || t("memory.search")}>
         {name !== "" && <p><a href={addressOf("memory")}>← {t("memory.search")}</a></p>}
+        {name === "" && <h1>{t("nav.memory")}</h1>}
         {name === "" && <MemorySearch />}
-        {name === CHUNKS && <Chunks />}
-        {name !== "" && name !== CHUNKS && <FileView key={name} path={name} onChanged={() => setChanges(changes + 1)} />}
+        {name === REMEMBERED && <Chunks />}
+        {name !== "" && name !== REMEMBERED && <FileView key={name} path={name} onChanged={() => setChanges(changes + 1)} />}
       </section>
     </div>
   );

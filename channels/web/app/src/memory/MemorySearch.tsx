@@ -22,7 +22,6 @@ export function MemorySearch() {
   };
   return (
     <>
-      <h1>{t("nav.memory")}</h1>
       <form className="card-row" role="search" onSubmit={search}>
         <input type="search" className="grow" aria-label={t("memory.search")} placeholder={t("memory.search")} value={query} required onChange={(event) => setQuery(event.target.value)} />
         <Button kind="primary" type="submit">{t("memory.search.do")}</Button>
