@@ -39,6 +39,7 @@ GATEWAY = (
 MEMORY = (
     "read", "read-many", "write", "write-many", "edit", "delete", "move", "search", "list", "history", "export",
     "conversation-append", "conversation-load", "conversation-list", "conversation-find",
+    "conversation-branches",
     "collect", "collected", "collected-search", "collected-clear", "blame", "diff", "revert", "import", "index-stats",
     "reindex", "remember", "recall", "chunk-get", "chunk-list", "chunk-linked", "chunk-link", "chunk-update",
     "chunk-forget", "chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats", "purge",
@@ -248,7 +249,8 @@ PUBLISH: dict[str, set[str]] = {
         *memory("history", "attachments-store"), *FILES, *BRINGS, *MODELS, "trunkline.cmd.model.complete",
         *memory("read", "search", "diff", "blame", "revert", "export", "import"), *EXPORTS,
         *memory("chunk-get", "chunk-list", "chunk-linked", "chunk-forget"),
-        *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
+        *memory("conversation-list", "conversation-find", "conversation-branches"), "trunkline.turn.inbox.conv",
+        *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *reads("AUDIT"), *DEADLINES,
         *reads("COSTS", "SPANS", "FACTS", "DEAD", "KV_circuits", "KV_key-pools"), "$JS.API.STREAM.MSG.DELETE.DEAD",
         *reads(

@@ -23,6 +23,7 @@ import pytest
 
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
+    ForkedFrom,
     ListConversations,
     Message,
     utc_now,
@@ -217,6 +218,59 @@ class StoreSuite(ContractSuite, ABC):
             await again.append_conversation(msgspec.structs.replace(chosen, model=""))
             found = await again.load_conversation("main", "conv_a", after=0)
             assert (found.model, found.count) == (None, 1)
+
+    @pytest.mark.anyio
+    async def test_a_conversation_keeps_its_marks(self, tmp_path: Path) -> None:
+        """Pins and the archive survive a restart. An archived conversation is not listed unless it is asked for, but a
+        search finds it, and a new message takes it out of the archive; a repeated one does not.
+        """
+        message = Message(id="msg_0", role="user", content="text")
+        async with self.opened(tmp_path) as store:
+            await store.append_conversation(_append((message,)))
+            assert await self._listed(store, archived="exclude", pinned=False) == ["conv_a"]
+            assert await store.append_conversation(_append((), pinned=True, archived=True)) == 1
+        async with self.opened(tmp_path) as again:
+            found = await again.find_conversation("conv_a")
+            assert found is not None and found.pinned and found.archived
+            assert (await again.load_conversation("main", "conv_a", after=0)).summary == found
+            assert (
+                await self._listed(again)
+                == []
+                == await self._listed(again, archived="exclude", search="text")
+            )
+            for asked in ({"search": "text"}, {"archived": "only"}, {"archived": "include", "pinned": True}):
+                assert await self._listed(again, **asked) == ["conv_a"]
+            assert await self._listed(again, archived="include", pinned=False) == []
+            await again.append_conversation(_append((message,)))
+            assert await self._listed(again) == []
+            await again.append_conversation(_append((msgspec.structs.replace(message, id="msg_1"),)))
+            assert await self._listed(again, pinned=True) == ["conv_a"]
+            await again.append_conversation(_append((), pinned=False))
+            assert await self._listed(again, pinned=True) == []
+
+    @pytest.mark.anyio
+    async def test_a_fork_names_its_origin(self, tmp_path: Path) -> None:
+        """The list has the origin and finds forks by it, also if the fork got a title before its first messages."""
+        message = Message(id="msg_0", role="user", content="text")
+        origin = ForkedFrom(conversation="conv_a", turn="turn_1", step=2)
+        fork = msgspec.structs.replace(_append(()), conversation="conv_b", title="Named early")
+        async with self.opened(tmp_path) as store:
+            await store.append_conversation(_append((message,)))
+            await store.append_conversation(fork)
+            await store.append_conversation(
+                msgspec.structs.replace(fork, title=None, messages=(message,), forked_from=origin)
+            )
+        async with self.opened(tmp_path) as again:
+            (listed,) = (
+                await again.list_conversations(ListConversations(forked_from="conv_a"))
+            ).conversations
+            assert listed == await again.find_conversation("conv_b")
+            assert (listed.title, listed.forked_from) == ("Named early", origin)
+
+    async def _listed(self, store: MemoryStore, **query: Any) -> list[str]:
+        page = await store.list_conversations(ListConversations(**query))
+        assert page.total == len(page.conversations)
+        return [one.id for one in page.conversations]
 
     @pytest.mark.anyio
     async def test_every_change_passes_the_rules_and_is_published(self, tmp_path: Path) -> None:

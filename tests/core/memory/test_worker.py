@@ -11,9 +11,11 @@ import pytest
 
 import trunkline
 from trunkline.api.bus import Refusal
+from trunkline.contracts.conversations.branch import FindBranches
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
     FindConversation,
+    ForkedFrom,
     ListConversations,
     LoadConversation,
     Message,
@@ -43,6 +45,7 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_DIFF,
     MEMORY_EDIT,
     MEMORY_EXPORT,
+    MEMORY_FIND_BRANCHES,
     MEMORY_FIND_CONVERSATION,
     MEMORY_HISTORY,
     MEMORY_LIST,
@@ -208,6 +211,52 @@ async def test_conversations_over_the_bus(bus: Bus) -> None:
     assert [(one.id, one.message_count) for one in page.conversations] == [("c1", 3)]
     found = await bus.call(MEMORY_FIND_CONVERSATION, FindConversation(conversation="c1"))
     assert found.summary == page.conversations[0]
+
+
+async def test_branches_are_found_by_what_conversations_share(bus: Bus, garden: str) -> None:
+    """A conversation, its forks and their forks part where their messages differ, in the order of time; the same place
+    is shown from each of them. Another block's conversation is never of the family, whatever its header says."""
+
+    async def store(name: str, *messages: str, origin: str = "", block: str = garden) -> None:
+        ids = [Message(id=id, turn=id, role="user", content=id, created_at=at(id)) for id in messages]
+        forked = ForkedFrom(conversation=origin, turn="t", step=0) if origin else None
+        append = AppendConversation(
+            block=block, conversation=name, messages=tuple(ids), actor="gateway", forked_from=forked
+        )
+        await bus.call(MEMORY_APPEND_CONVERSATION, append)
+
+    def at(id: str) -> datetime:
+        return datetime(2026, 1, int(id[1:]), tzinfo=UTC)
+
+    async def branches(name: str, block: str = garden) -> list[tuple[str, list[tuple[str, str]]]]:
+        found = await bus.call(MEMORY_FIND_BRANCHES, FindBranches(block=block, conversation=name))
+        return [
+            (point.message, [(one.conversation, one.turn) for one in point.branches])
+            for point in found.points
+        ]
+
+    await write(bus, f"blocks/{garden}/block.toml", "")
+    await store("b1", "m1", "m2", "m3")
+    assert await branches("b1") == [] == await branches("unknown")
+    await store("b2", "m1", "m4", "m5", origin="b1")
+    await store("b3", "m1", "m4", "m6", origin="b2")
+    await store("b4", "m7", origin="b1")
+    await store("b5", "m8", origin="b1", block="main")
+    first, second = [("b1", "m1"), ("b4", "m7")], [("b1", "m2"), ("b2", "m4")]
+    assert await branches("b1") == [("m1", first), ("m2", second)]
+    assert await branches("b4") == [("m7", first)]
+    assert await branches("b2") == [
+        ("m1", [("b2", "m1"), ("b4", "m7")]),
+        ("m4", second),
+        ("m5", [("b2", "m5"), ("b3", "m6")]),
+    ]
+    assert (await branches("b3"))[1] == ("m4", [("b1", "m2"), ("b3", "m4")])
+    assert await branches("b5", "main") == [] == await branches("b1", "main")
+    await store("b6", "m1", "m9", origin="gone")
+    await store("b7", "m1", "m10", origin="gone")
+    assert await branches("b6") == [("m9", [("b6", "m9"), ("b7", "m10")])], (
+        "the first is gone, its forks are not"
+    )
 
 
 async def test_changes_are_published(bus: Bus, folder: str) -> None:

@@ -21,6 +21,10 @@ RAW_ARGUMENTS = ""
 """The key that holds the model's original text if a call's arguments are not a JSON object."""
 
 
+ArchivedChoice = Literal["exclude", "include", "only"]
+"""Whether a list has the archived conversations."""
+
+
 DISPLAY_ONLY = "shown"
 """The metadata key that marks an assistant message whose text only displays the output of a command. No model wrote
 the text, no model receives it, and it is no evidence.
@@ -150,7 +154,9 @@ class ForkedFrom(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConversationSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An entry of the conversation list."""
+    """An entry of the conversation list. A person pins a conversation to find it again, and archives one to take it off
+    the list.
+    """
 
     id: str
     block: str
@@ -160,6 +166,8 @@ class ConversationSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
     message_count: int = 0
     forked_from: ForkedFrom | None = None
     one_shot: bool = False
+    pinned: bool = False
+    archived: bool = False
 
 
 class LoadConversation(Payload, frozen=True, kw_only=True, tag="conversation.load.v1"):
@@ -191,6 +199,8 @@ class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.a
     A conversation that starts with ``one_shot`` is stored, but neither listed nor searched until another request
     appends to it. ``title`` is a title of the owner, or "" for the title derived from the first message; None leaves
     the title unchanged. ``model`` is the model of the conversation, or "" for none; None leaves it unchanged.
+    ``pinned`` pins or unpins the conversation, ``archived`` archives it or takes it out of the archive; None leaves it
+    unchanged, except that a new message takes a conversation out of the archive.
     ``summary_record`` is a summary record to store, and ``withdrawn_record`` the id of one to withdraw; see
     ``changed_records``.
     """
@@ -206,6 +216,8 @@ class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.a
     model: str | None = None
     summary_record: SummaryRecord | None = None
     withdrawn_record: str | None = None
+    pinned: bool | None = None
+    archived: bool | None = None
 
 
 class ConversationAppended(Payload, frozen=True, kw_only=True, tag="conversation.appended.v1"):
@@ -216,7 +228,9 @@ class ConversationAppended(Payload, frozen=True, kw_only=True, tag="conversation
 
 class ListConversations(Payload, frozen=True, kw_only=True, tag="conversation.list.v1"):
     """Ask for conversations, newest first. ``block`` None means every block. ``start`` and ``end`` bound
-    ``updated_at``. ``one_shot`` includes one-shot conversations that were never continued.
+    ``updated_at``. ``one_shot`` includes one-shot conversations that were never continued. ``pinned`` asks for the
+    pinned ones alone, or for the others alone. ``archived`` None excludes archived conversations, but a ``search``
+    finds them. ``forked_from`` asks for those that were forked from this conversation.
     """
 
     block: str | None = None
@@ -226,6 +240,28 @@ class ListConversations(Payload, frozen=True, kw_only=True, tag="conversation.li
     start: datetime | None = None
     end: datetime | None = None
     one_shot: bool = False
+    pinned: bool | None = None
+    archived: ArchivedChoice | None = None
+    forked_from: str | None = None
+
+    def admits(self, summary: ConversationSummary) -> bool:
+        """Report whether a conversation matches everything but ``search``."""
+        origin = summary.forked_from.conversation if summary.forked_from is not None else None
+        return (
+            self.block in (None, summary.block)
+            and (self.one_shot or not summary.one_shot)
+            and (self.start is None or summary.updated_at >= self.start)
+            and (self.end is None or summary.updated_at <= self.end)
+            and self.pinned in (None, summary.pinned)
+            and self.wanted_archived in (None, summary.archived)
+            and self.forked_from in (None, origin)
+        )
+
+    @property
+    def wanted_archived(self) -> bool | None:
+        """The value of ``archived`` that listed conversations have; None if both are listed."""
+        choice = self.archived or ("include" if (self.search or "").strip() else "exclude")
+        return None if choice == "include" else choice == "only"
 
 
 class ConversationPage(Payload, frozen=True, kw_only=True, tag="conversation.page.v1"):

@@ -502,8 +502,9 @@ class MemoryStore(ABC):
         """Append the messages whose ids are not stored yet, commit them together, and return the number of messages
         in the conversation. Repeating the call changes nothing, so a caller may retry after a crash.
 
-        The conversation's summary records change as ``trunkline.api.store.changed_records`` says; they are stored
-        beside the messages.
+        The conversation's summary records change as ``trunkline.api.store.changed_records`` says. They, the title, the
+        model, the origin of a fork and the marks ``pinned`` and ``archived`` are stored beside the messages. A new
+        message takes a conversation out of the archive.
 
         Raises:
             Refusal: ``write_failure``, ``invalid_path``: the block or the conversation has no valid name.
@@ -520,7 +521,8 @@ class MemoryStore(ABC):
 
     @abstractmethod
     async def list_conversations(self, query: ListConversations) -> ConversationPage:
-        """Return a page of the conversations that match, newest first.
+        """Return a page of the conversations that match, newest first. ``ListConversations.admits`` decides about
+        everything but ``search``. A summary tells the origin of a fork.
 
         Not guaranteed: one snapshot. A conversation that changes between two calls may appear twice or be skipped.
 

@@ -6,6 +6,7 @@ The rows are below their request types; this module joins them.
 
 from typing import Any
 
+from trunkline.contracts.conversations.branch import *
 from trunkline.contracts.conversations.messages import *
 from trunkline.contracts.documents.messages import *
 from trunkline.contracts.memory.attachments import *

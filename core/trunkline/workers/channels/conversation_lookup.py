@@ -48,7 +48,7 @@ async def _all_conversations(gateway: Gateway) -> list[ConversationSummary]:
     """Return all conversations, including those that the default list leaves out."""
     found: list[ConversationSummary] = []
     while True:
-        query = ListConversations(limit=PAGE_SIZE, offset=len(found), one_shot=True)
+        query = ListConversations(limit=PAGE_SIZE, offset=len(found), one_shot=True, archived="include")
         page = (await gateway.conversations(query)).conversations
         found += page
         if len(page) < PAGE_SIZE:

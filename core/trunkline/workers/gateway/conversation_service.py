@@ -198,7 +198,7 @@ class ConversationService:
 
     async def count(self, block: str) -> int:
         """Return the number of stored conversations of a block."""
-        query = ListConversations(block=block, limit=1, one_shot=True)
+        query = ListConversations(block=block, limit=1, one_shot=True, archived="include")
         return (await self._bus.call(MEMORY_LIST_CONVERSATIONS, query, timeout=10.0)).total
 
     async def _stored_page(self, query: ListConversations, rights: BlockRights) -> ConversationPage:
@@ -260,15 +260,11 @@ def _unstored_summary(states: Iterable[TurnState]) -> ConversationSummary:
         created_at=said[0].created_at,
         updated_at=said[-1].created_at,
         message_count=len(said),
+        forked_from=request.fork.origin if request.fork is not None else None,
         one_shot=bool(request.one_shot),
     )
 
 
 def _matches(summary: ConversationSummary, query: ListConversations) -> bool:
-    return (
-        (query.block is None or summary.block == query.block)
-        and (query.one_shot or not summary.one_shot)
-        and (not query.search or query.search.casefold() in (summary.title or "").casefold())
-        and (query.start is None or summary.updated_at >= query.start)
-        and (query.end is None or summary.updated_at <= query.end)
-    )
+    title = (summary.title or "").casefold()
+    return query.admits(summary) and (not query.search or query.search.casefold() in title)

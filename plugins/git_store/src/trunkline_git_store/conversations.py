@@ -41,7 +41,7 @@ CONVERSATION_OVERHEAD, MESSAGE_OVERHEAD = 2_000, 1_000
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The first line of a conversation's file. ``forked_from`` stands only in that of a fork, ``one_shot`` only in one
     that a client began and never went on with, ``model`` only in one with a model of its own, ``summary_records`` only
-    in one that was compacted."""
+    in one that was compacted, ``pinned`` and ``archived`` only where they are true."""
 
     id: str
     block: str
@@ -51,6 +51,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     one_shot: bool | msgspec.UnsetType = msgspec.UNSET
     model: str | msgspec.UnsetType = msgspec.UNSET
     summary_records: tuple[SummaryRecord, ...] | msgspec.UnsetType = msgspec.UNSET
+    pinned: bool | msgspec.UnsetType = msgspec.UNSET
+    archived: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 _header = msgspec.json.Decoder(Header)
@@ -93,6 +95,8 @@ class ConversationFile:
             message_count=len(self.messages),
             forked_from=self.header.forked_from or None,
             one_shot=bool(self.header.one_shot),
+            pinned=bool(self.header.pinned),
+            archived=bool(self.header.archived),
         )
 
     def slice(self, after: int) -> ConversationSlice:
@@ -240,6 +244,8 @@ class AppendMessages(WriteOperation):
             one_shot=self.append.one_shot or msgspec.UNSET,
             model=self.append.model or msgspec.UNSET,
             summary_records=changed_records((), self.append.summary_record, None) or msgspec.UNSET,
+            pinned=self.append.pinned or msgspec.UNSET,
+            archived=self.append.archived or msgspec.UNSET,
         )
         text = _line(header) + b"".join(map(_line, added))
 
@@ -251,15 +257,27 @@ class AppendMessages(WriteOperation):
         return self._plan(path, text, added, len(added), keep)
 
     def _header(self, known: Header, added: list[Message]) -> Header:
-        """With the title and model that the owner gives; whoever adds something has gone on with the conversation."""
+        """With what the owner gives; whoever adds something has gone on with the conversation. A fork may have been
+        named before its first turn was stored, so its origin can come later than its file."""
         one_shot = msgspec.UNSET if added and not self.append.one_shot else known.one_shot
+        archived = (
+            (False if added else known.archived) if self.append.archived is None else self.append.archived
+        )
+        pinned = known.pinned if self.append.pinned is None else self.append.pinned
         title = known.title if self.append.title is None else self.append.title or None
         model = known.model if self.append.model is None else self.append.model or msgspec.UNSET
         records = changed_records(
             known.summary_records or (), self.append.summary_record, self.append.withdrawn_record
         )
         return msgspec.structs.replace(
-            known, title=title, one_shot=one_shot, model=model, summary_records=records or msgspec.UNSET
+            known,
+            title=title,
+            one_shot=one_shot,
+            model=model,
+            summary_records=records or msgspec.UNSET,
+            forked_from=known.forked_from or self.append.forked_from or msgspec.UNSET,
+            pinned=pinned or msgspec.UNSET,
+            archived=archived or msgspec.UNSET,
         )
 
     def _rewrite(
@@ -299,6 +317,8 @@ class AppendMessages(WriteOperation):
             "model": append.model,
             "summary": append.summary_record,
             "summary withdrawn": append.withdrawn_record,
+            "pinned" if append.pinned else "unpinned": append.pinned,
+            "archived" if append.archived else "taken out of the archive": append.archived,
         }
         what = next((name for name, value in changes.items() if value is not None), None)
         if added or what is None:

@@ -18,7 +18,9 @@ _OF_FILE = "(SELECT id FROM passages WHERE file = ? AND line >= ?)"
 
 _COLUMNS = {
     "files": "id, path, blob, size, height",
-    "conversations": "file, id, block, title, created, updated, count, one_shot",
+    "conversations": (
+        "file, id, block, title, created, updated, count, one_shot, pinned, archived, origin, origin_turn, origin_step"
+    ),
     "passages": "id, file, line, page, kind, name, at, speaker, role, confidence, conversation, asks",
     "asides": "passage",
     "words": "rowid, text, before, after, tags",

@@ -2,7 +2,7 @@
 
 import re
 
-VERSION = 12
+VERSION = 13
 """The version of the tables and their content. An index of another version is rebuilt."""
 
 _FILES = """
@@ -10,9 +10,10 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE files(id INTEGER PRIMARY KEY, path TEXT UNIQUE, blob TEXT, size INTEGER, height INTEGER);
 CREATE TABLE conversations(
     file INTEGER PRIMARY KEY, id TEXT, block TEXT, title TEXT, created INTEGER, updated INTEGER, count INTEGER,
-    one_shot INTEGER);
+    one_shot INTEGER, pinned INTEGER, archived INTEGER, origin TEXT, origin_turn TEXT, origin_step INTEGER);
 CREATE INDEX conversations_by_id ON conversations(id);
 CREATE INDEX conversations_by_update ON conversations(updated);
+CREATE INDEX conversations_by_origin ON conversations(origin) WHERE origin IS NOT NULL;
 """
 
 _PASSAGES = """

@@ -172,6 +172,7 @@ def _height(text: bytes) -> int:
 
 
 def _listed(file: int, summary: ConversationSummary) -> tuple[Any, ...]:
+    origin = summary.forked_from
     return (
         file,
         summary.id,
@@ -181,6 +182,9 @@ def _listed(file: int, summary: ConversationSummary) -> tuple[Any, ...]:
         to_micros(summary.updated_at),
         summary.message_count,
         summary.one_shot,
+        summary.pinned,
+        summary.archived,
+        *((origin.conversation, origin.turn, origin.step) if origin is not None else (None, None, None)),
     )
 
 

@@ -1,16 +1,22 @@
 """The list of conversations, as the index has it."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import apsw
 
 from trunkline.api.gateway import ConversationSummary, ListConversations
 from trunkline.api.memory import ConversationPage
+from trunkline.api.store import ForkedFrom
 from trunkline_git_store.index.passage import to_micros
 from trunkline_git_store.search.terms import all_of, parse_terms, query_words
 from trunkline_git_store.stemmer import TextStemmer
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
+
+_COLUMNS = (
+    "id, block, title, created, updated, count, one_shot, pinned, archived, origin, origin_turn, origin_step"
+)
 
 
 def list_conversations(
@@ -20,8 +26,7 @@ def list_conversations(
     where, values = _conditions(connection, stems, query)
     total = connection.execute(f"SELECT count(*) FROM conversations WHERE {where}", values).get
     rows = connection.execute(
-        f"SELECT id, block, title, created, updated, count, one_shot FROM conversations WHERE {where} "
-        "ORDER BY updated DESC, id DESC LIMIT ? OFFSET ?",
+        f"SELECT {_COLUMNS} FROM conversations WHERE {where} ORDER BY updated DESC, id DESC LIMIT ? OFFSET ?",
         (*values, query.limit, query.offset),
     )
     found = tuple(_summary(row) for row in rows)
@@ -31,8 +36,7 @@ def list_conversations(
 def find_conversation(connection: apsw.Connection, conversation: str) -> ConversationSummary | None:
     """The line of one conversation."""
     row = connection.execute(
-        "SELECT id, block, title, created, updated, count, one_shot FROM conversations WHERE id = ? "
-        "ORDER BY updated DESC",
+        f"SELECT {_COLUMNS} FROM conversations WHERE id = ? ORDER BY updated DESC",
         (conversation,),
     ).fetchone()
     return None if row is None else _summary(row)
@@ -52,6 +56,15 @@ def _conditions(
     if query.end is not None:
         parts.append("updated <= ?")
         values.append(to_micros(query.end))
+    if query.pinned is not None:
+        parts.append("pinned = ?")
+        values.append(query.pinned)
+    if query.wanted_archived is not None:
+        parts.append("archived = ?")
+        values.append(query.wanted_archived)
+    if query.forked_from is not None:
+        parts.append("origin = ?")
+        values.append(query.forked_from)
     if query.search and query.search.strip():
         parts.append(_said(connection, stems, query.search, values))
     return " AND ".join(parts), tuple(values)
@@ -69,8 +82,9 @@ def _said(connection: apsw.Connection, stems: TextStemmer, search: str, values: 
     return f"({title} OR file IN ({said}))"
 
 
-def _summary(row: tuple[str, str, str | None, int, int, int, int]) -> ConversationSummary:
-    identity, block, title, created, updated, count, one_shot = row
+def _summary(row: tuple[Any, ...]) -> ConversationSummary:
+    """Return the entry of a row with ``_COLUMNS``."""
+    identity, block, title, created, updated, count, one_shot, pinned, archived, origin, turn, step = row
     return ConversationSummary(
         id=identity,
         block=block,
@@ -78,5 +92,8 @@ def _summary(row: tuple[str, str, str | None, int, int, int, int]) -> Conversati
         created_at=_EPOCH + timedelta(microseconds=created),
         updated_at=_EPOCH + timedelta(microseconds=updated),
         message_count=count,
+        forked_from=None if origin is None else ForkedFrom(conversation=origin, turn=turn, step=step),
         one_shot=bool(one_shot),
+        pinned=bool(pinned),
+        archived=bool(archived),
     )

@@ -22,6 +22,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     one_shot: bool = False
     model: str | None = None
     summary_records: tuple[SummaryRecord, ...] = ()
+    pinned: bool = False
+    archived: bool = False
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -49,6 +51,8 @@ class Conversation(msgspec.Struct, frozen=True):
             one_shot=append.one_shot,
             model=append.model or None,
             summary_records=changed_records((), append.summary_record, None),
+            pinned=bool(append.pinned),
+            archived=bool(append.archived),
         )
         return cls(header, ())
 
@@ -58,15 +62,24 @@ class Conversation(msgspec.Struct, frozen=True):
         return tuple({one.id: one for one in messages if one.id not in known}.values())
 
     def titled(self, append: AppendConversation, added: Sequence[Message]) -> Header:
-        """Return the header with the given title, model and summary record. Adding messages turns a one-shot
-        conversation into a continued one, unless they are one-shot too.
+        """Return the header with what was given. Adding messages turns a one-shot conversation into a
+        continued one, unless they are one-shot too, and takes a conversation out of the archive.
         """
         title = self.header.title if append.title is None else append.title or None
         one_shot = self.header.one_shot and (append.one_shot or not added)
         model = self.header.model if append.model is None else append.model or None
         records = changed_records(self.header.summary_records, append.summary_record, append.withdrawn_record)
+        pinned = self.header.pinned if append.pinned is None else append.pinned
+        archived = self.header.archived and not added if append.archived is None else append.archived
         return msgspec.structs.replace(
-            self.header, title=title, one_shot=one_shot, model=model, summary_records=records
+            self.header,
+            title=title,
+            one_shot=one_shot,
+            model=model,
+            summary_records=records,
+            forked_from=self.header.forked_from or append.forked_from,
+            pinned=pinned,
+            archived=archived,
         )
 
     @property
@@ -82,6 +95,8 @@ class Conversation(msgspec.Struct, frozen=True):
             message_count=len(self.messages),
             forked_from=self.header.forked_from,
             one_shot=self.header.one_shot,
+            pinned=self.header.pinned,
+            archived=self.header.archived,
         )
 
     def slice(self, after: int) -> ConversationSlice:

@@ -355,13 +355,7 @@ def _tail(before: bytes | None, after: bytes | None) -> bytes:
 def _matches(conversation: Conversation, query: ListConversations) -> bool:
     summary = conversation.summary
     said = "\n".join((summary.title or "", *(one.content or "" for one in conversation.messages))).casefold()
-    return (
-        query.block in (None, summary.block)
-        and (query.one_shot or not summary.one_shot)
-        and (query.start is None or summary.updated_at >= query.start)
-        and (query.end is None or summary.updated_at <= query.end)
-        and all(word in said for word in (query.search or "").casefold().split())
-    )
+    return query.admits(summary) and all(word in said for word in (query.search or "").casefold().split())
 
 
 def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
