@@ -6,9 +6,9 @@ from generator.markdown import code, fields_table, prose, table
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.feed_messages import FeedEvent, FeedItem
-from trunkline.workers.gateway.http.openapi import EVENTS, EXTENSIONS
-from trunkline.workers.gateway.http.response_events import RESPONSE_EVENTS
-from trunkline.workers.gateway.http.response_socket import SocketError
+from trunkline.workers.gateway.http.openai.responses.response_events import RESPONSE_EVENTS
+from trunkline.workers.gateway.http.openai.responses.response_socket import SocketError
+from trunkline.workers.gateway.http.openapi.openapi_document import EVENTS, EXTENSIONS
 
 INTRODUCTION = """
 # Events

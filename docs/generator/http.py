@@ -5,8 +5,8 @@ import typing
 import msgspec
 
 from generator.markdown import code, fields_table, prose, table
-from trunkline.workers.gateway.http.openapi import ON_REQUEST, operation_scopes
-from trunkline.workers.gateway.http.openapi_operations import (
+from trunkline.workers.gateway.http.openapi.openapi_document import ON_REQUEST, operation_scopes
+from trunkline.workers.gateway.http.openapi.openapi_operations import (
     ARCHIVE,
     AUDIO,
     EVENT_STREAM,
@@ -16,7 +16,7 @@ from trunkline.workers.gateway.http.openapi_operations import (
     OPERATIONS,
     PLAIN_TEXT,
 )
-from trunkline.workers.gateway.http.openapi_parameters import PARAMETERS
+from trunkline.workers.gateway.http.openapi.openapi_parameters import PARAMETERS
 from trunkline.workers.monitor import engine_server
 
 INTRODUCTION = """

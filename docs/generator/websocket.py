@@ -8,7 +8,7 @@ import msgspec
 from generator.markdown import code, fields_table, prose, table
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.tools.messages import StoredResult
-from trunkline.workers.gateway.http.turn_schemas import UsageCount
+from trunkline.workers.gateway.http.schemas.turn_schemas import UsageCount
 from trunkline.workers.gateway.socket.client_envelopes import ClientMessage
 from trunkline.workers.gateway.socket.server_envelopes import ServerMessage
 

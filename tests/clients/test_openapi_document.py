@@ -14,7 +14,7 @@ from tests.clients.environments import Missing, environment
 from tests.integration.approval_helpers import asked_by, write
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.workers.gateway.http.openapi_operations import OPERATIONS
+from trunkline.workers.gateway.http.openapi.openapi_operations import OPERATIONS
 
 pytestmark = pytest.mark.anyio
 

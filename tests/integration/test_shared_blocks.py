@@ -25,7 +25,7 @@ from trunkline.contracts.memory.subjects import MEMORY_DELETE
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.workers.gateway.http.openapi import openapi_document
+from trunkline.workers.gateway.http.openapi.openapi_document import openapi_document
 
 from .approval_helpers import asked_by, asking, decide, results, waiting, write
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from trunkline.workers.gateway.http.openapi import openapi_document
+from trunkline.workers.gateway.http.openapi.openapi_document import openapi_document
 from trunkline_web_app.plugin import FOLDER
 
 MEMBER = Path(__file__).parents[1]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import httpx
 import msgspec
 
-from trunkline.workers.gateway.http.event_schemas import TextDeltaData, TextResetData
-from trunkline.workers.gateway.http.openapi import EVENTS
+from trunkline.workers.gateway.http.openapi.openapi_document import EVENTS
+from trunkline.workers.gateway.http.schemas.event_schemas import TextDeltaData, TextResetData
 
 
 @dataclass

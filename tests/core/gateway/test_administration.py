@@ -15,8 +15,8 @@ from trunkline.contracts.auth.share_policy import share_policy
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.policies.messages import Policy
 from trunkline.home.kill_switch import KillSwitch
-from trunkline.workers.gateway.http.openapi import operation_scopes
-from trunkline.workers.gateway.http.openapi_operations import OPERATIONS
+from trunkline.workers.gateway.http.openapi.openapi_document import operation_scopes
+from trunkline.workers.gateway.http.openapi.openapi_operations import OPERATIONS
 
 from .conftest import Environment, started_environment, until
 

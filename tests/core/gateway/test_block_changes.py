@@ -21,7 +21,7 @@ from trunkline.contracts.memory.subjects import MEMORY_HISTORY, MEMORY_READ, MEM
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.block_file import KEYS, UnknownSettingError, apply_changes, parse_value
-from trunkline.workers.gateway.http.block_schemas import BlockState
+from trunkline.workers.gateway.http.schemas.block_schemas import BlockState
 from trunkline_bus import RemoteFault
 
 from .conftest import Environment, started_environment, until

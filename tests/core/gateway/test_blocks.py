@@ -23,8 +23,8 @@ from trunkline.contracts.workers.subjects import PULSE_BUCKET
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway import block_stopper
 from trunkline.workers.gateway.blocks import merge_pulses
-from trunkline.workers.gateway.http.block_schemas import BlockState, BlockStates
-from trunkline.workers.gateway.http.schema_base import Error
+from trunkline.workers.gateway.http.schemas.block_schemas import BlockState, BlockStates
+from trunkline.workers.gateway.http.schemas.schema_base import Error
 from trunkline_bus import RemoteFault
 
 from .conftest import Environment

@@ -9,15 +9,15 @@ import pytest
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.feed_messages import StatusShown, TextReset, ToolEnded, ToolStarted
-from trunkline.workers.gateway.http.conversation_schemas import ConversationDetail, ConversationList
-from trunkline.workers.gateway.http.event_schemas import (
+from trunkline.workers.gateway.http.schemas.conversation_schemas import ConversationDetail, ConversationList
+from trunkline.workers.gateway.http.schemas.event_schemas import (
     DoneData,
     StatusData,
     ToolCallData,
     ToolFailureData,
     ToolOutputData,
 )
-from trunkline.workers.gateway.http.schema_base import Error
+from trunkline.workers.gateway.http.schemas.schema_base import Error
 
 from .conftest import Environment, until
 from .fake_monitor import FakeTurn

@@ -22,10 +22,10 @@ from trunkline.runtime.connection_settings import bus_settings
 from trunkline.runtime.worker import Worker
 from trunkline.runtime.worker_host import WorkerHostSettings, run_worker
 from trunkline.testing.platform import clean_environ, platform
-from trunkline.workers.gateway.http.openapi import openapi_document
-from trunkline.workers.gateway.http.openapi_operations import OPERATIONS
-from trunkline.workers.gateway.http.platform_schemas import Readiness
-from trunkline.workers.gateway.http.schema_base import Error
+from trunkline.workers.gateway.http.openapi.openapi_document import openapi_document
+from trunkline.workers.gateway.http.openapi.openapi_operations import OPERATIONS
+from trunkline.workers.gateway.http.schemas.platform_schemas import Readiness
+from trunkline.workers.gateway.http.schemas.schema_base import Error
 from trunkline.workers.gateway.worker import GatewayWorker
 from trunkline_bus import Bus, EmbeddedServer, RemoteFault, ServerSettings, connect
 

@@ -11,8 +11,8 @@ import pytest
 from trunkline.contracts.gateway.access import OWNER
 from trunkline.testing.platform import platform
 from trunkline.workers.gateway.files import FileService, safe_name
-from trunkline.workers.gateway.http.openai_files import FileList, FileObject
-from trunkline.workers.gateway.http.openai_schemas import ErrorObject
+from trunkline.workers.gateway.http.openai.file_routes import FileList, FileObject
+from trunkline.workers.gateway.http.openai.schemas import ErrorObject
 from trunkline_bus import Refusal
 
 from .conftest import Environment, until

@@ -24,7 +24,7 @@ from trunkline.home.secret_file import load_secret
 from trunkline.plugins.ownership import OwnedItem
 from trunkline.runtime.http.auth import HttpAuth
 from trunkline.testing.platform import platform
-from trunkline.workers.gateway.http.schema_base import Error
+from trunkline.workers.gateway.http.schemas.schema_base import Error
 
 from .conftest import Environment, started_environment
 from .sse_client import converse

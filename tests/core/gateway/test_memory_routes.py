@@ -11,7 +11,7 @@ from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.memory.chunks import MEMORY_REMEMBER, Remember
 from trunkline.contracts.memory.files import MEMORY_WRITE, WriteMemory
-from trunkline.workers.gateway.http.openapi_operations import OPERATIONS
+from trunkline.workers.gateway.http.openapi.openapi_operations import OPERATIONS
 from trunkline_bus import Scope
 
 from .conftest import Environment, started_environment

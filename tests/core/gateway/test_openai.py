@@ -11,7 +11,7 @@ import pytest
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.turns.feed_messages import TextDelta, TextReset, ToolEnded, ToolStarted
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.workers.gateway.http import openai_schemas as shapes
+from trunkline.workers.gateway.http.openai import schemas as shapes
 
 from .conftest import Environment
 from .fake_monitor import FakeTurn

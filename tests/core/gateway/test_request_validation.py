@@ -8,7 +8,7 @@ import openai
 import pytest
 
 from trunkline.contracts.turns.messages import TurnRequested
-from trunkline.workers.gateway.http.openapi_operations import OPERATIONS
+from trunkline.workers.gateway.http.openapi.openapi_operations import OPERATIONS
 
 from .conftest import Environment
 

@@ -18,10 +18,10 @@ from trunkline.contracts.turns.feed_messages import (
     TurnEnded,
 )
 from trunkline.contracts.turns.journal_messages import ModelCallFinished, ProviderToolResult
-from trunkline.workers.gateway.http.response_builder import ResponseBuilder
-from trunkline.workers.gateway.http.response_events import OutputTextDelta
-from trunkline.workers.gateway.http.response_schemas import ResponseResource
-from trunkline.workers.gateway.http.text_pieces import complete_pieces
+from trunkline.workers.gateway.http.openai.responses.response_builder import ResponseBuilder
+from trunkline.workers.gateway.http.openai.responses.response_events import OutputTextDelta
+from trunkline.workers.gateway.http.openai.responses.response_schemas import ResponseResource
+from trunkline.workers.gateway.http.openai.responses.text_pieces import complete_pieces
 from trunkline_bus import Refusal
 
 STEP = st.tuples(st.text(max_size=80), st.text(max_size=80), st.sampled_from(("ours", "theirs", "none")))

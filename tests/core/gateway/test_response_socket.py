@@ -11,8 +11,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from trunkline.testing.platform import platform
-from trunkline.workers.gateway.http.openai_schemas import ErrorObject
-from trunkline.workers.gateway.http.response_socket import SOCKET_EVENTS, SocketError
+from trunkline.workers.gateway.http.openai.responses.response_socket import SOCKET_EVENTS, SocketError
+from trunkline.workers.gateway.http.openai.schemas import ErrorObject
 
 from .conftest import Environment
 from .fake_monitor import FakeTurn

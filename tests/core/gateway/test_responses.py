@@ -22,9 +22,9 @@ from trunkline.contracts.turns.feed_messages import (
     ToolStarted,
 )
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.workers.gateway.http.openai_schemas import ErrorObject
-from trunkline.workers.gateway.http.response_events import RESPONSE_EVENTS
-from trunkline.workers.gateway.http.response_schemas import ResponseResource
+from trunkline.workers.gateway.http.openai.responses.response_events import RESPONSE_EVENTS
+from trunkline.workers.gateway.http.openai.responses.response_schemas import ResponseResource
+from trunkline.workers.gateway.http.openai.schemas import ErrorObject
 
 from .conftest import Environment, started_environment
 from .fake_monitor import FakeTurn

@@ -19,7 +19,7 @@ from trunkline.contracts.models.subjects import LIST_MODELS
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.workers.gateway.http.app import own_routes
-from trunkline.workers.gateway.http.openapi import openapi_document
+from trunkline.workers.gateway.http.openapi.openapi_document import openapi_document
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute
 from trunkline_bus import service
 

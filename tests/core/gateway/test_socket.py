@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from tests.support.socket_client import NOW, open_socket, shown, turn_of
 from trunkline.contracts.turns.feed_messages import StatusShown
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.workers.gateway.http.schema_base import Error
+from trunkline.workers.gateway.http.schemas.schema_base import Error
 from trunkline.workers.gateway.socket.client_envelopes import ClientMessage
 from trunkline.workers.gateway.socket.codec import decode_envelope
 from trunkline.workers.gateway.socket.event_envelopes import ChatEnvelope, TurnEndedEnvelope

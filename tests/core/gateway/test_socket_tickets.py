@@ -17,7 +17,7 @@ from trunkline.contracts.gateway.access import OWNER
 from trunkline.contracts.gateway.ticket import TICKET_BUCKET
 from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.testing.platform import platform
-from trunkline.workers.gateway.http.socket import PROTOCOL
+from trunkline.workers.gateway.http.routes.socket import PROTOCOL
 from trunkline.workers.gateway.socket.server_envelopes import PongEnvelope
 from trunkline.workers.gateway.socket.tickets import TicketStore
 

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.workers.gateway.http.event_schemas import TextDeltaData
+from trunkline.workers.gateway.http.schemas.event_schemas import TextDeltaData
 from trunkline.workers.gateway.http.sse import KEEP_ALIVE, EventStream, encode
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,9 @@ from trunkline.contracts.turns.feed_messages import ApprovalRequested, ToolStart
 from trunkline.contracts.turns.journal_messages import ApprovalAsked, ApprovalRecorded, TurnParked
 from trunkline.contracts.turns.messages import ApprovalDecided, TurnCancelRequested, TurnSteered
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.workers.gateway.http.conversation_schemas import Accepted
-from trunkline.workers.gateway.http.schema_base import Error
-from trunkline.workers.gateway.http.turn_schemas import TurnDetail
+from trunkline.workers.gateway.http.schemas.conversation_schemas import Accepted
+from trunkline.workers.gateway.http.schemas.schema_base import Error
+from trunkline.workers.gateway.http.schemas.turn_schemas import TurnDetail
 from trunkline_bus import RemoteFault
 
 from .conftest import Environment, until

@@ -71,7 +71,7 @@ class GatewayWorker(Worker):
         """Bind the HTTP port without serving requests yet."""
         from trunkline.runtime.http.timeouts import timeout_protocol
         from trunkline.workers.gateway.http.app import AppState, build_app
-        from trunkline.workers.gateway.http.metrics import JournalMetrics
+        from trunkline.workers.gateway.http.routes.metrics import JournalMetrics
         from trunkline.workers.gateway.http.server import HttpServer
         from trunkline.workers.gateway.socket.registry import SocketRegistry
         from trunkline.workers.gateway.socket.tickets import TicketStore

@@ -14,10 +14,11 @@ from trunkline.contracts.gateway.access import HttpRoute
 from trunkline.errors import ErrorCode, TrunklineError
 from trunkline.plugins.ownership import OwnedItem
 from trunkline.runtime.http.auth_middleware import AuthMiddleware
-from trunkline.workers.gateway.http import openapi, socket
 from trunkline.workers.gateway.http.app_state import AppState
+from trunkline.workers.gateway.http.openapi import openapi_document as openapi
 from trunkline.workers.gateway.http.responses import error_response, exception_response
 from trunkline.workers.gateway.http.route_table import AnyRoute, described_routes
+from trunkline.workers.gateway.http.routes import socket
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute, SocketRouter
 from trunkline.workers.gateway.http.static_files import site_routes
 from trunkline_bus import BusError, Refusal

@@ -16,7 +16,7 @@ from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.services import Services
 
 if TYPE_CHECKING:
-    from trunkline.workers.gateway.http.metrics import JournalMetrics
+    from trunkline.workers.gateway.http.routes.metrics import JournalMetrics
     from trunkline.workers.gateway.socket.registry import SocketRegistry
     from trunkline.workers.gateway.socket.tickets import TicketStore
 

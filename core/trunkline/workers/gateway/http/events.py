@@ -24,7 +24,8 @@ from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.http.app_state import is_owner
 from trunkline.workers.gateway.http.blocking_approvals import BlockingApproval, approval_text
-from trunkline.workers.gateway.http.event_schemas import (
+from trunkline.workers.gateway.http.responses import error_body, error_code_for
+from trunkline.workers.gateway.http.schemas.event_schemas import (
     ApprovalRequestData,
     ApprovalSettledData,
     DoneData,
@@ -35,9 +36,8 @@ from trunkline.workers.gateway.http.event_schemas import (
     ToolFailureData,
     ToolOutputData,
 )
-from trunkline.workers.gateway.http.responses import error_body, error_code_for
+from trunkline.workers.gateway.http.schemas.turn_schemas import UsageCount
 from trunkline.workers.gateway.http.sse import encode
-from trunkline.workers.gateway.http.turn_schemas import UsageCount
 
 T = TypeVar("T")
 

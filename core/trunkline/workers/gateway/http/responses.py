@@ -14,7 +14,7 @@ from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.runtime.http.auth_middleware import CORRELATION
 from trunkline.workers.gateway.errors import InvalidField, to_refusal
 from trunkline.workers.gateway.http.app_state import OPENAI_PREFIX, is_owner
-from trunkline.workers.gateway.http.schema_base import Error
+from trunkline.workers.gateway.http.schemas.schema_base import Error
 from trunkline.workers.gateway.queue_limiter import QueueFull
 from trunkline_bus import Refusal
 
@@ -104,7 +104,7 @@ def error_response(
     if code is ErrorCode.UNAUTHORIZED:
         headers["www-authenticate"], needs = "Bearer", CREDENTIAL_HINT
     if path.startswith(OPENAI_PREFIX):
-        from trunkline.workers.gateway.http.openai_schemas import error_object
+        from trunkline.workers.gateway.http.openai.schemas import error_object
 
         return json_response(error_object(code, wrong=wrong, detail=needs), status or STATUS[code], headers)
     return json_response(error_body(code, wrong, needs=needs), status or STATUS[code], headers)

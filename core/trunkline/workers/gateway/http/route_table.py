@@ -2,7 +2,18 @@
 
 from typing import Literal, TypeAlias
 
-from trunkline.workers.gateway.http import (
+from trunkline.workers.gateway.http.openai import chat_completions as openai
+from trunkline.workers.gateway.http.openai import embeddings as openai_embeddings
+from trunkline.workers.gateway.http.openai import file_routes as openai_files
+from trunkline.workers.gateway.http.openai import speech as openai_speech
+from trunkline.workers.gateway.http.openai import transcripts as openai_transcripts
+from trunkline.workers.gateway.http.openai.responses import (
+    response_compaction,
+    response_socket,
+    response_tokens,
+)
+from trunkline.workers.gateway.http.openai.responses import response_routes as openai_responses
+from trunkline.workers.gateway.http.routes import (
     approvals,
     audit,
     block_share,
@@ -17,21 +28,12 @@ from trunkline.workers.gateway.http import (
     memory_transfer_routes,
     metrics,
     models,
-    openai,
-    openai_embeddings,
-    openai_files,
-    openai_responses,
-    openai_speech,
-    openai_transcripts,
     overview_routes,
     pairing_page,
     panic_routes,
     passkeys,
     plugin_routes,
     recall_routes,
-    response_compaction,
-    response_socket,
-    response_tokens,
     sessions,
     settings_routes,
     socket,

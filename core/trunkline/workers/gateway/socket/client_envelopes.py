@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from trunkline.contracts.approvals.messages import ApprovalScope
-from trunkline.workers.gateway.http.schema_base import In
+from trunkline.workers.gateway.http.schemas.schema_base import In
 from trunkline.workers.gateway.socket.envelope_base import ClientEnvelope, Id
 
 

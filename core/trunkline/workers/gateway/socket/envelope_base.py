@@ -10,7 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-from trunkline.workers.gateway.http.schema_base import In, Out
+from trunkline.workers.gateway.http.schemas.schema_base import In, Out
 
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 

@@ -7,8 +7,8 @@ from trunkline.contracts.approvals.messages import ApprovalDetail, ApprovalScope
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.http.schema_base import Out
-from trunkline.workers.gateway.http.turn_schemas import UsageCount
+from trunkline.workers.gateway.http.schemas.schema_base import Out
+from trunkline.workers.gateway.http.schemas.turn_schemas import UsageCount
 from trunkline.workers.gateway.socket.envelope_base import ServerEnvelope
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.http.schema_base import Out
+from trunkline.workers.gateway.http.schemas.schema_base import Out
 from trunkline.workers.gateway.socket.envelope_base import ServerEnvelope
 from trunkline.workers.gateway.socket.event_envelopes import (
     ApprovalRequestEnvelope,

@@ -7,7 +7,7 @@ from trunkline.contracts.blocks.messages import BlockStatusName
 from trunkline.contracts.costs.messages import BudgetMeasure
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.workers.gateway.http.schema_base import Out
+from trunkline.workers.gateway.http.schemas.schema_base import Out
 from trunkline.workers.gateway.socket.envelope_base import ServerEnvelope
 from trunkline.workers.gateway.socket.event_envelopes import TurnPayload
 

@@ -1,0 +1,1 @@
+"""The OpenAPI document, generated from the structs of requests and replies and from the scopes of the routes."""

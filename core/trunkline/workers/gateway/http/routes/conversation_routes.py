@@ -1,0 +1,204 @@
+"""PA's Gateway API under ``/conversations``, implemented exactly, and what a model was sent in a conversation."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.conversations.messages import (
+    ConversationSummary,
+    DocumentFile,
+    ListConversations,
+    Message,
+)
+from trunkline.contracts.gateway.messages import (
+    ConversationView,
+    GetConversation,
+    RenameConversation,
+    SendMessage,
+)
+from trunkline.contracts.turns.context_view import ContextView, GetContext
+from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.errors import InvalidField
+from trunkline.workers.gateway.http.app_state import app_state_of, sender_of, services_of
+from trunkline.workers.gateway.http.client_message_id import client_id
+from trunkline.workers.gateway.http.request_reader import bool_param, datetime_param, int_param, read_json
+from trunkline.workers.gateway.http.responses import json_response
+from trunkline.workers.gateway.http.schemas.conversation_schemas import (
+    ConversationChanges,
+    ConversationContext,
+    ConversationDetail,
+    ConversationItem,
+    ConversationList,
+    ConversationMessage,
+    NewMessage,
+)
+from trunkline.workers.gateway.http.scoped_route import ScopedRoute
+from trunkline.workers.gateway.http.turn_stream import watch_turn
+from trunkline.workers.gateway.http.unknown_block import unknown_block_error
+from trunkline.workers.gateway.http.uploaded_files import load_files
+from trunkline_bus import Refusal
+
+
+async def new_conversation(request: Request) -> ASGIApp:
+    """``POST /conversations/messages``"""
+    return await _send(request, None)
+
+
+async def next_message(request: Request) -> ASGIApp:
+    """``POST /conversations/{id}/messages``"""
+    return await _send(request, request.path_params["id"])
+
+
+async def list_conversations(request: Request) -> Response:
+    """``GET /conversations``"""
+    include = request.query_params.get("include")
+    if include not in (None, "one-shot"):
+        raise InvalidField("include", "It is one-shot.")
+    query = ListConversations(
+        block=request.query_params.get("block"),
+        limit=int_param(request, "limit", 20, least=1, most=100),
+        offset=int_param(request, "offset", 0, least=0, most=999_999_999),
+        search=request.query_params.get("search"),
+        start=datetime_param(request, "from"),
+        end=datetime_param(request, "to"),
+        one_shot=include == "one-shot",
+    )
+    page = await services_of(request).conversations.list_conversations(query, sender_of(request))
+    lines = tuple(_conversation_item(summary) for summary in page.conversations)
+    return json_response(
+        ConversationList(conversations=lines, total=page.total, limit=page.limit, offset=page.offset)
+    )
+
+
+async def get_conversation(request: Request) -> Response:
+    """``GET /conversations/{id}``"""
+    include = request.query_params.get("include")
+    if include not in (None, "tools"):
+        raise InvalidField("include", "It is tools.")
+    command = GetConversation(conversation=request.path_params["id"], include_tools=include == "tools")
+    return json_response(_detail(await services_of(request).conversations.view(command, sender_of(request))))
+
+
+async def get_context(request: Request) -> Response:
+    """``GET /api/conversations/{id}/context?turn=&texts=``"""
+    texts = bool_param(request, "texts")
+    turn = request.query_params.get("turn")
+    command = GetContext(conversation=request.path_params["id"], turn=turn, texts=texts)
+    return json_response(
+        _context(await services_of(request).conversations.context(command, sender_of(request)))
+    )
+
+
+async def rename(request: Request) -> Response:
+    """``PATCH /conversations/{id}``"""
+    command = await read_json(request, ConversationChanges)
+    name = RenameConversation(conversation=request.path_params["id"], title=command.title)
+    return json_response(
+        _conversation_item(await services_of(request).conversations.rename(name, sender_of(request)))
+    )
+
+
+ROUTES = (
+    ScopedRoute("/conversations/messages", new_conversation, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/conversations/{id}/messages", next_message, methods=["POST"], scope=TokenScope.CHAT),
+    ScopedRoute("/conversations", list_conversations, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/conversations/{id}", get_conversation, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/conversations/{id}", rename, methods=["PATCH"], scope=TokenScope.CHAT),
+    ScopedRoute("/api/conversations/{id}/context", get_context, methods=["GET"], scope=TokenScope.READ),
+)
+
+
+async def _send(request: Request, conversation: str | None) -> ASGIApp:
+    parts = app_state_of(request)
+    new = await read_json(request, NewMessage)
+    block = new.metadata.get("block")
+    if not isinstance(block, str | None):
+        raise InvalidField(("metadata", "block"), "It is a block's name.")
+    message = SendMessage(
+        content=new.content,
+        block=block,
+        conversation=conversation,
+        client_id=client_id(request, new.metadata),
+        documents=await _uploaded_files(request, new.metadata),
+        metadata=new.metadata,
+    )
+    try:
+        accepted = await parts.services.messages.send(message, sender_of(request))
+    except Refusal as error:
+        if error.code != ErrorCode.NOT_FOUND or conversation is not None:
+            raise
+        blocks, sender = parts.services.blocks, sender_of(request)
+        raise await unknown_block_error(blocks, sender, block or "", ("metadata", "block")) from error
+    return watch_turn(request, accepted, fresh=not accepted.duplicate)
+
+
+async def _uploaded_files(request: Request, metadata: dict[str, object]) -> tuple[DocumentFile, ...]:
+    """Return the files that ``metadata.files`` names. Raises InvalidField if one of them is not there."""
+    ids = metadata.get("files", [])
+    if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
+        raise InvalidField(("metadata", "files"), "It is a list of ids of uploaded files.")
+    found = await load_files(request, ids)
+    for number, id in enumerate(ids):
+        if id not in found:
+            raise InvalidField(("metadata", "files", number), "There is no uploaded file with this id.")
+    return tuple(found.values())
+
+
+def _conversation_item(summary: ConversationSummary) -> ConversationItem:
+    return ConversationItem(
+        id=summary.id,
+        title=summary.title,
+        created_at=summary.created_at,
+        updated_at=summary.updated_at,
+        message_count=summary.message_count,
+    )
+
+
+def _detail(view: ConversationView) -> ConversationDetail:
+    return ConversationDetail(
+        id=view.summary.id,
+        title=view.summary.title,
+        messages=tuple(_conversation_message(message) for message in view.messages),
+        created_at=view.summary.created_at,
+        updated_at=view.summary.updated_at,
+    )
+
+
+def _context(view: ContextView) -> ConversationContext:
+    return ConversationContext(
+        turn_id=view.turn,
+        step=view.step,
+        model=view.model,
+        context_window=view.window,
+        input_tokens=view.input_tokens,
+        cached_tokens=view.cached_tokens,
+        parts=view.parts,
+    )
+
+
+def _conversation_message(message: Message) -> ConversationMessage:
+    """Return a message; fields that PA does not have go to its metadata."""
+    extra = {
+        "turn_id": message.turn,
+        "partial": message.partial or None,
+        "error": message.error or None,
+        "tool_call_id": message.tool_call_id,
+        "name": message.name,
+        "attachments": [
+            {"name": file.name, "media_type": file.media_type, "size": file.size}
+            for file in message.attachments
+        ]
+        or None,
+        "tool_calls": [
+            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls
+        ]
+        or None,
+    }
+    return ConversationMessage(
+        id=message.id,
+        role=message.role,
+        content=message.content,
+        created_at=message.created_at,
+        metadata={**message.metadata, **{name: value for name, value in extra.items() if value is not None}},
+    )

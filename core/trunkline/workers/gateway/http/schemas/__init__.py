@@ -1,0 +1,1 @@
+"""The public schemas of ``/conversations`` and ``/api``: requests, replies and events."""
