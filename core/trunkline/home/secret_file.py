@@ -3,6 +3,7 @@
 import logging
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from trunkline.errors import StorageError
@@ -14,18 +15,22 @@ SHORTEST = 16
 
 
 def load_secret(file: Path) -> str:
-    """Return the secret in a file; create it if there is no file.
+    """Return the secret in a file; create it if there is no file. The file appears with its whole content, so processes
+    that start at the same time return the same secret, and a crash leaves no empty file.
 
     Raises:
       StorageError: the file cannot be read or written, or its content is too short for a secret.
     """
     make_folder(file.parent)
     with storage_errors(file):
-        try:
-            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except FileExistsError:
-            return read_secret(file)
-        return _write(descriptor)
+        if not file.exists():
+            fresh = _write_new(file)
+            try:
+                with suppress(FileExistsError):  # another process was first
+                    os.link(fresh, file)
+            finally:
+                fresh.unlink()
+    return read_secret(file)
 
 
 def read_secret(file: Path) -> str:
@@ -53,18 +58,17 @@ def replace_secret(file: Path) -> str:
     Raises:
       StorageError: the file cannot be written; the old secret stays.
     """
-    fresh = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
     with storage_errors(file):
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        secret = _write(descriptor)
-        fresh.replace(file)
-    return secret
+        _write_new(file).replace(file)
+    return read_secret(file)
 
 
-def _write(descriptor: int) -> str:
-    secret = secrets.token_urlsafe(32)
+def _write_new(file: Path) -> Path:
+    """Write a new secret to a new file beside a file, and return its path."""
+    fresh = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as writer:
-        writer.write(secret + "\n")
+        writer.write(secrets.token_urlsafe(32) + "\n")
         writer.flush()
         os.fsync(descriptor)
-    return secret
+    return fresh

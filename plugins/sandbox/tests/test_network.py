@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import psutil
 import pytest
 
@@ -119,6 +120,39 @@ async def test_many_networks_at_once(tmp_path: Path) -> None:
     assert said == [b"4000\n"] * 8 and uplinks() == []
 
 
+@needs_slirp
+async def test_a_network_waits_until_the_sandbox_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """bubblewrap tells its process before it has set up the network; an uplink that came first would make it fail."""
+    held, folder = tmp_path / "held", tmp_path / "bin"
+    os.mkfifo(held)
+    folder.mkdir()
+    slow = folder / "bwrap"
+    slow.write_text(f'#!/bin/sh\nexec 9<{held}\nexec {shutil.which("bwrap")} --file 9 /held "$@"\n')
+    slow.chmod(0o700)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    ran: list[int | None] = []
+
+    async def run() -> None:
+        sandbox = Bubblewrap(SandboxSettings(), tmp_path)
+        ran.append((await sandbox.run(("true",), workspace=None, env={}, limits=OUT)).exit_code)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        with await anyio.to_thread.run_sync(held.open, "wb"):
+            while not first_processes():  # noqa: ASYNC110 - another process, no event to wait for
+                await anyio.sleep(0.01)
+            await anyio.sleep(0.5)
+            assert uplinks() == []
+    assert ran == [0]
+
+
+def first_processes() -> list[psutil.Process]:
+    """The first processes of the sandboxes of this process."""
+    return [below for child in psutil.Process().children() for below in child.children()]
+
+
 AROUND = """
 import socket, struct, sys
 at, device = ("127.0.0.1", int(sys.argv[1])), socket.if_nametoindex("tap0")
@@ -165,6 +199,7 @@ place = pathlib.Path(sys.argv[1], "resolv.conf")
 place.write_text("nameserver 127.0.0.1\\n")
 assert libc.mount(bytes(place), b"/etc/resolv.conf", None, 0x1000, None) == 0  # MS_BIND
 import anyio
+import anyio.to_thread
 from trunkline.contracts.sandbox.program_request import SandboxLimits
 from trunkline_sandbox.bubblewrap.backend import Bubblewrap
 from trunkline_sandbox.settings import SandboxSettings

@@ -4,7 +4,9 @@ import logging
 import random
 import socket
 import string
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -135,6 +137,22 @@ def test_a_token_that_is_too_short_is_refused(tmp_path: Path) -> None:
     file.write_text("")
     with pytest.raises(StorageError, match="shorter than"):
         load_secret(file)
+
+
+def test_processes_that_start_together_have_one_token(tmp_path: Path) -> None:
+    """Gateway and monitor may be the first of a home at the same time; neither finds a token that is half written."""
+    for number in range(20):
+        file, start = tmp_path / f"token-{number}", threading.Barrier(4)
+
+        def load(file: Path = file, start: threading.Barrier = start) -> str:
+            start.wait()
+            return load_secret(file)
+
+        with ThreadPoolExecutor(4) as threads:
+            found = [threads.submit(load) for _ in range(4)]
+        assert {one.result() for one in found} == {file.read_text().strip()}
+        assert file.stat().st_mode & 0o777 == 0o600
+    assert len(list(tmp_path.iterdir())) == 20
 
 
 @pytest.mark.parametrize(

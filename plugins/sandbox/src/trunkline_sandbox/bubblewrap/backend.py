@@ -22,7 +22,7 @@ from trunkline_sandbox.bubblewrap import cgroups, filesystem_view, probe, proces
 from trunkline_sandbox.bubblewrap.arguments import SHELL, bubblewrap_options
 from trunkline_sandbox.bubblewrap.limits import apply_limits
 from trunkline_sandbox.bubblewrap.process import BubblewrapProcess
-from trunkline_sandbox.bubblewrap.status import StatusPipe
+from trunkline_sandbox.bubblewrap.status import StatusPipe, wait_until_made
 from trunkline_sandbox.bubblewrap.uplink import start_uplink
 from trunkline_sandbox.labels import bubblewrap_labels
 from trunkline_sandbox.limit_watcher import WatchedLimits
@@ -120,9 +120,13 @@ class Bubblewrap(Sandbox):
             process: BubblewrapProcess | None = None
             try:
                 process = await self._with_limits(raw, StatusPipe(status_read), program.limits)
-                if masks.hidden or masks.locked:
+                masked = masks.hidden or masks.locked
+                connected = program.limits.network and not program.limits.host_network
+                if masked or connected:
+                    await _wait_until_made(raw, process.first)
+                if masked:
                     await _mask_files(process.first, program.limits.repository)
-                if program.limits.network and not program.limits.host_network:
+                if connected:
                     process.uplink = await start_uplink(process.first)
                 process.watch(self._watched_limits(program, process.first))
                 self._kill_switch.raise_if_engaged()  # panic may have looked for programs while this one was being made
@@ -156,6 +160,14 @@ class Bubblewrap(Sandbox):
             if child is not None:
                 return BubblewrapProcess(raw, child, status, apply_limits(child, limits, self._place))
         raise ToolError(f"The sandbox could not be created: {await _read_stderr(raw)}", kind="unavailable")
+
+
+async def _wait_until_made(raw: Process, first: int) -> None:
+    """Wait until others may enter the sandbox. Raises ToolError."""
+    with anyio.move_on_after(START_SECONDS):
+        if await wait_until_made(first):
+            return
+    raise ToolError(f"The sandbox could not be created: {await _read_stderr(raw)}", kind="unavailable")
 
 
 async def _mask_files(process: int, repository: str) -> None:

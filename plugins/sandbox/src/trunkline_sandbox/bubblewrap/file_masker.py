@@ -14,7 +14,6 @@ import os
 import stat
 import struct
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -26,8 +25,6 @@ OPEN_TREE_CLONE, RECURSIVE, EMPTY_PATH, CLOSE_ON_EXEC = 1, 0x8000, 0x1000, 0o200
 FROM_EMPTY_PATH, TO_EMPTY_PATH = 0x04, 0x40
 READ_ONLY = struct.pack("=4Q", 1, 0, 0, 0)
 """``struct mount_attr``: what is set, what is cleared, how it propagates, and whose identities it maps."""
-
-TRIES, PAUSE = 5_000, 0.002
 
 EMPTY_PLACE = "/etc/.protected"
 """The path of the empty file in a sandbox."""
@@ -44,25 +41,10 @@ def main() -> None:
     for name in dir(paths):
         getattr(paths, name)  # now: the namespaces of a sandbox have none of our modules
 
-    wait_until_mounted(process)
     enter_namespaces(process)
     empty = os.open(EMPTY_PLACE, os.O_PATH | os.O_NOFOLLOW)
     workspace = os.open("/workspace", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     WorkspaceMasker(empty, paths, repository).mask(workspace)
-
-
-def wait_until_mounted(process: str) -> None:
-    """bubblewrap does not say when everything is made. It is when its scaffolding is no longer mounted."""
-    for _ in range(TRIES):
-        try:
-            with open(f"/proc/{process}/mountinfo") as file:  # noqa: PTH123
-                places = {line.split()[4] for line in file}
-        except (FileNotFoundError, ProcessLookupError):
-            sys.exit("the sandbox ended before it was created")
-        if EMPTY_PLACE in places and not any(place.startswith(("/newroot", "/oldroot")) for place in places):
-            return
-        time.sleep(PAUSE)
-    sys.exit("bubblewrap did not become ready")
 
 
 def enter_namespaces(process: str) -> None:

@@ -1,12 +1,17 @@
-"""The status messages of bubblewrap while a program runs: lines of JSON on a pipe (``bwrap --json-status-fd``)."""
+"""The state of a sandbox, seen from outside: bubblewrap's status messages, which are lines of JSON on a pipe (``bwrap
+--json-status-fd``), and whether its network and mounts are made."""
 
 import os
 
 import anyio
 import msgspec
 
+from trunkline_sandbox.bubblewrap.file_masker import EMPTY_PLACE
+
 LONGEST = 64 * 1024
 """Bytes of it that are read at once; it tells a few hundred."""
+
+PAUSE_SECONDS = 0.002
 
 
 class _StatusMessage(msgspec.Struct, frozen=True, rename="kebab"):
@@ -49,3 +54,21 @@ class StatusPipe:
     def close(self) -> None:
         """Read no more."""
         os.close(self._handle)
+
+
+async def wait_until_made(first: int) -> bool:
+    """Wait until the network and the mounts of a sandbox are made; False if its first process ends before.
+
+    bubblewrap tells the number of the process before that, and does not tell when it is done. It makes the network
+    first and the mounts next, and then unmounts its scaffolding. Whoever enters earlier makes it fail: slirp4netns
+    gives an address to the loopback device, and bubblewrap ends when there is one already.
+    """
+    mounts = anyio.Path(f"/proc/{first}/mountinfo")
+    while True:
+        try:
+            places = {line.split()[4] for line in (await mounts.read_text()).splitlines()}
+        except OSError:
+            return False
+        if EMPTY_PLACE in places and not any(place.startswith(("/newroot", "/oldroot")) for place in places):
+            return True
+        await anyio.sleep(PAUSE_SECONDS)
