@@ -24,6 +24,7 @@ BUCKETS = (
     "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits", "KV_key-pools",
     "KV_redaction", "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
     "OBJ_audio", "KV_tokens", "KV_pairings", "KV_passkeys", "KV_passkey-challenges", "KV_tickets",
+    "KV_channels",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -130,6 +131,10 @@ def published() -> Iterator[str]:
         "$KV.passkeys.key",
         "$KV.passkey-challenges.key",
         "$KV.tickets.key",
+        "$KV.channels.mail.key",
+        "$KV.channels.mail.delivery.key",
+        "$KV.channels.cli.key",
+        "$KV.channels.evil.key",
     )
     yield from ("$O.imports.C.key", "$O.imports.M.key", "$O.results.C.key", "$O.results.M.key")
     yield from ("$O.files.C.key", "$O.files.M.key", "$KV.deleted-responses.key")
@@ -309,7 +314,10 @@ PUBLISH: dict[str, set[str]] = {
         "$KV.redaction.key",
         *inboxes("gateway", "monitor", "tools", "operator"),
     },
-    "channel-mail": {*doors("mail"), *CHANNEL_READER, *CLAIMS, *HEARS, *inboxes("operator", "tools", "monitor")},
+    "channel-mail": {
+        *doors("mail"), *CHANNEL_READER, *CLAIMS, *HEARS, *inboxes("operator", "tools", "monitor"),
+        *reads("KV_channels"), "$KV.channels.mail.key", "$KV.channels.mail.delivery.key",
+    },
     "operator": {
         *auth(*AUTH),
         *doors("cli", changes=True),
@@ -320,6 +328,7 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.ctl.panic", "trunkline.ctl.panic.release", "trunkline.evt.audit.main.noted",
         BUDGET_EVENT, COUNTER, *reads("COSTS", "COUNTERS"),
         *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse", "KV_circuits", "KV_key-pools"),
+        *reads("KV_channels"), "$KV.channels.cli.key",
         *reads("OBJ_results"),
         "$JS.API.STREAM.MSG.DELETE.DEAD",
         "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory", "monitor"),

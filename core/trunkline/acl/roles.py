@@ -50,12 +50,12 @@ class Role:
     ``puts_objects`` are object stores in which it puts objects; ``takes_objects`` are those whose objects it reads
     and deletes.
 
-    ``channels`` are the channel names under which the process calls the gateway. ``delegations`` are the pairs of
-    agent and block under which it calls tools. ``keys`` restrict an endpoint that it serves to one value of a subject
-    key. ``discovers`` permits service discovery. ``reads_all_info`` permits reading the settings and sizes of every
-    stream. ``manages_streams`` permits creating and changing streams, and withholds the permissions that other roles
-    share. ``is_restricted`` marks a process on a leaf node with its own streams, or an isolated process: it has only
-    the permissions listed in its fields. ``allows_responses`` permits a reply to every request that it receives.
+    ``channels`` are the channel names under which the process calls the gateway and writes records. ``delegations`` are
+    the pairs of agent and block under which it calls tools. ``keys`` restrict an endpoint that it serves to one value
+    of a subject key. ``discovers`` permits service discovery. ``reads_all_info`` permits reading the settings and sizes
+    of every stream. ``manages_streams`` permits creating and changing streams, and withholds the permissions that other
+    roles share. ``is_restricted`` marks a process on a leaf node with its own streams, or an isolated process: it has
+    only the permissions listed in its fields. ``allows_responses`` permits a reply to every request that it receives.
     """
 
     name: str

@@ -66,6 +66,9 @@ def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
         yield from _consumed(consumer)
     for bucket in role.writes_buckets:
         yield f"$KV.{bucket.name}.*"
+    for channel in role.channels:
+        yield f"$KV.{s.CHANNEL_BUCKET.name}.{channel}.>"
+        yield from _readable(s.CHANNEL_BUCKET.stream_name)
     for bucket in role.reads_buckets:
         yield from _readable(bucket.stream_name)
     yield from (f"$JS.API.STREAM.INFO.{stream}" for stream in role.reads_info)

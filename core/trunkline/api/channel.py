@@ -11,10 +11,18 @@ if TYPE_CHECKING:
     from trunkline.contracts.channels.channel import TurnStream as TurnStream
     from trunkline.contracts.channels.foreground_channel import ForegroundChannel as ForegroundChannel
     from trunkline.contracts.channels.foreground_channel import TerminalSession as TerminalSession
+    from trunkline.contracts.channels.records import ChannelRecord as ChannelRecord
+    from trunkline.contracts.channels.records import ChannelRecords as ChannelRecords
+    from trunkline.contracts.channels.records import RecordChanged as RecordChanged
     from trunkline.contracts.gateway.answerer import Answerer as Answerer
     from trunkline.contracts.models.listing import AdapterListing as AdapterListing
     from trunkline.contracts.turns.context_view import ContextView as ContextView
     from trunkline.contracts.turns.context_view import SentPart as SentPart
+    from trunkline.workers.channels.account_lease import AccountLease as AccountLease
+    from trunkline.workers.channels.account_lease import LeaseHolder as LeaseHolder
+    from trunkline.workers.channels.account_lease import LeaseLost as LeaseLost
+    from trunkline.workers.channels.approval_buttons import Button as Button
+    from trunkline.workers.channels.approval_buttons import approval_buttons as approval_buttons
     from trunkline.workers.channels.approval_text import ApprovalDecision as ApprovalDecision
     from trunkline.workers.channels.approval_text import approval_news as approval_news
     from trunkline.workers.channels.approval_text import approval_words as approval_words
@@ -24,12 +32,26 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.approval_text import waiting_approval as waiting_approval
     from trunkline.workers.channels.context_text import describe_context as describe_context
     from trunkline.workers.channels.conversation_lookup import conversation_found as conversation_found
+    from trunkline.workers.channels.delivery_ledger import DeliveryLedger as DeliveryLedger
+    from trunkline.workers.channels.delivery_ledger import DeliveryState as DeliveryState
+    from trunkline.workers.channels.delivery_ledger import OutboundDelivery as OutboundDelivery
+    from trunkline.workers.channels.delivery_ledger import PostRefused as PostRefused
+    from trunkline.workers.channels.delivery_ledger import PostService as PostService
+    from trunkline.workers.channels.delivery_ledger import UnfinishedPost as UnfinishedPost
     from trunkline.workers.channels.letter_channel import Letter as Letter
     from trunkline.workers.channels.letter_channel import LetterChannel as LetterChannel
+    from trunkline.workers.channels.letter_channel import TurnText as TurnText
     from trunkline.workers.channels.model_command import DEFAULT_MODEL as DEFAULT_MODEL
     from trunkline.workers.channels.model_command import describe_answerer as describe_answerer
     from trunkline.workers.channels.model_command import describe_models as describe_models
+    from trunkline.workers.channels.model_command import parse_model_command as parse_model_command
+    from trunkline.workers.channels.model_command import run_model_command as run_model_command
     from trunkline.workers.channels.model_command import wanted_model as wanted_model
+    from trunkline.workers.channels.styled_text import StyledSpan as StyledSpan
+    from trunkline.workers.channels.styled_text import StyledText as StyledText
+    from trunkline.workers.channels.styled_text import cut_text as cut_text
+    from trunkline.workers.channels.styled_text import parse_markdown as parse_markdown
+    from trunkline.workers.channels.styled_text import utf16_units as utf16_units
 else:
     from trunkline._util.lazy_names import lazy_names
 

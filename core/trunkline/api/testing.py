@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from trunkline.testing.contexts import tool_context as tool_context
     from trunkline.testing.platform import Platform as Platform
     from trunkline.testing.platform import platform as platform
+    from trunkline.testing.post_suite import PostSuite as PostSuite
+    from trunkline.testing.post_suite import PostWitness as PostWitness
     from trunkline.testing.sandbox_suite import SandboxSuite as SandboxSuite
     from trunkline.testing.scripted_abilities import ScriptedAbilities as ScriptedAbilities
     from trunkline.testing.scripted_completer import ScriptedCompleter as ScriptedCompleter
     from trunkline.testing.scripted_gateway import ScriptedGateway as ScriptedGateway
+    from trunkline.testing.scripted_records import ScriptedRecords as ScriptedRecords
     from trunkline.testing.store_suite import StoreSuite as StoreSuite
     from trunkline.testing.tool_suite import ToolSuite as ToolSuite
 else:

@@ -10,6 +10,7 @@ from trunkline.contracts.auth.subjects import (
     PASSKEY_CHALLENGE_BUCKET,
     TOKEN_BUCKET,
 )
+from trunkline.contracts.channels.records import CHANNEL_BUCKET
 from trunkline.contracts.gateway.messages import DeletedResponse
 from trunkline.contracts.gateway.subjects import (
     DELETED_RESPONSE_BUCKET,
@@ -85,6 +86,7 @@ BUCKETS = (
     PASSKEY_BUCKET,
     PASSKEY_CHALLENGE_BUCKET,
     TICKET_BUCKET,
+    CHANNEL_BUCKET,
 )
 
 

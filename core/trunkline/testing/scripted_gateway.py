@@ -21,6 +21,7 @@ from trunkline.contracts.approvals.messages import (
     approval_id,
 )
 from trunkline.contracts.blocks.messages import Block, BlockConfig
+from trunkline.contracts.channels.records import ChannelRecords
 from trunkline.contracts.conversations.messages import (
     ConversationPage,
     ConversationSummary,
@@ -38,6 +39,7 @@ from trunkline.contracts.turns.context_view import ContextView, SentPart
 from trunkline.contracts.turns.feed_messages import ApprovalRequested, FeedEvent, TextDelta, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
 from trunkline.testing.scripted_abilities import ScriptedAbilities
+from trunkline.testing.scripted_records import ScriptedRecords
 from trunkline_bus import RemoteFault, new_id
 
 Step = FeedEvent | anyio.Event
@@ -100,6 +102,7 @@ class ScriptedGateway:
     a call takes effect. ``approvals()`` yields the approvals that ``answer`` requests, and those that
     ``request_approval`` and ``ask_question`` add as if the turn of another channel waited. While ``away`` is true,
     every method raises Unavailable and watches end with it. ``model_abilities`` are those of every block.
+    ``channel_records`` are the records of the channel, which outlive it.
     """
 
     def __init__(
@@ -129,6 +132,7 @@ class ScriptedGateway:
         self.refuses: RemoteFault | None = None
         self.away = False
         self.model_abilities: ModelAbilities = ScriptedAbilities()
+        self.channel_records = ScriptedRecords()
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
@@ -321,6 +325,9 @@ class ScriptedGateway:
     async def blocks(self) -> tuple[Block, ...]:
         await self._answering()
         return self._blocks
+
+    def records(self) -> ChannelRecords:
+        return self.channel_records
 
     def abilities(self, block: str | None = None) -> ModelAbilities:
         return self.model_abilities

@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from trunkline.contracts.approvals.messages import Approval, ApprovalScope
 from trunkline.contracts.blocks.messages import Block
+from trunkline.contracts.channels.records import ChannelRecords
 from trunkline.contracts.conversations.messages import (
     ConversationPage,
     ConversationSummary,
@@ -224,6 +225,10 @@ class Gateway(Protocol):
 
     async def blocks(self) -> tuple[Block, ...]:
         """Return all blocks that are not archived. Raises nothing besides the errors of every method."""
+        ...
+
+    def records(self) -> ChannelRecords:
+        """Return the records of this channel on the bus. Raises nothing; its methods raise Unavailable."""
         ...
 
     def abilities(self, block: str | None = None) -> ModelAbilities:

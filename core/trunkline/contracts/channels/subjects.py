@@ -1,5 +1,6 @@
-"""The endpoint of channels that sends the owner a notice which answers no message."""
+"""The endpoint of channels that sends the owner a notice which answers no message, and the bucket of their records."""
 
+from trunkline.contracts.channels.records import CHANNEL_BUCKET as CHANNEL_BUCKET
 from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline_bus import Endpoint, Subject
 

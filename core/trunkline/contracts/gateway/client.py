@@ -36,6 +36,7 @@ from trunkline.contracts.blocks.messages import (
     ShowBlock,
     StopBlock,
 )
+from trunkline.contracts.channels.records_client import BusChannelRecords
 from trunkline.contracts.conversations.messages import (
     ConversationPage,
     ConversationSummary,
@@ -322,6 +323,10 @@ class GatewayClient:
         RemoteFault as ``stop_block`` does; after ``conflict`` nothing is deleted.
         """
         await self._call_once(gateway.DELETE_BLOCK, DeleteBlock(name=name, archived=archived), STOPPING)
+
+    def records(self) -> BusChannelRecords:
+        """Return the records of this channel. Raises nothing."""
+        return BusChannelRecords(self._bus, self._channel)
 
     def abilities(self, block: str | None = None) -> BlockAbilities:
         """Return the client for transcripts, speech and vectors by the models of a block. Raises nothing."""

@@ -249,14 +249,19 @@ class LetterChannel(Channel):
 
 @dataclass(slots=True)
 class TurnText:
-    """The text of a turn so far: its steps in order, notices about stored results, and the final line."""
+    """The text of a turn so far: its steps in order, notices about stored results, and the final line.
+
+    Guarantees: the text follows from the events alone, so that a reader that begins anew has the same text.
+
+    Not guaranteed: that a text only grows: a ``TextReset`` removes that of its step.
+    """
 
     steps: dict[int, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
 
     def apply(self, event: FeedEvent, wording: str | None) -> None:
-        """Apply an event; ``wording`` replaces a piece of text when a plugin rewrites it."""
+        """Apply an event; ``wording`` replaces a piece of text when a plugin rewrites it. Raises nothing."""
         match event:
             case TextDelta():
                 said = event.text if wording is None else wording
@@ -275,6 +280,6 @@ class TurnText:
 
     @property
     def text(self) -> str:
-        """The text for the person, without terminal control sequences."""
+        """The text for the person, without terminal control sequences. Raises nothing."""
         said = [*(self.steps[step] for step in sorted(self.steps)), *self.kept.values(), *self.below]
         return printable("\n\n".join(part for part in said if part))
