@@ -142,8 +142,8 @@ def test_every_stream_and_store_has_a_size() -> None:
     assert claims.max_bytes and claims.ttl == 120 * DAY_SECONDS
     assert all(store.ttl for store in kept.objects)
     assert all(bucket.storage == "memory" or bucket.max_bytes for bucket in kept.buckets)
-    # An access token counts until it expires or is revoked, so no age removes its record. The same holds for a chat that
-    # is linked to the owner; what a channel has sent expires by itself.
+    # An access token counts until it expires or is revoked, so no age removes its record. The same holds for a chat
+    # that is linked to the owner; what a channel has sent expires by itself.
     assert {bucket.name for bucket in kept.buckets if not bucket.ttl} == {"channels", "passkeys", "tokens"}
     assert len(kept.streams) == len(STREAMS)
 
