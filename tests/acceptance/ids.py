@@ -7,6 +7,7 @@ when its name has it, when its docstring or that of its file names it, or when t
 import ast
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -78,15 +79,25 @@ def named_by_tests() -> Mapping[str, tuple[str, ...]]:
     return found
 
 
+@cache
+def _tests_by_id() -> Mapping[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for test, ids in named_by_tests().items():
+        for id in ids:
+            found[id].append(test)
+    return found
+
+
 def carrying(id: str) -> tuple[str, ...]:
     """The tests of an id, those that the table names first."""
-    named = [test for test in named_by_tests() if id in named_by_tests()[test]]
-    return tuple(dict.fromkeys((*REQUIREMENTS[id].tests, *named)))
+    return tuple(dict.fromkeys((*REQUIREMENTS[id].tests, *_tests_by_id().get(id, ()))))
 
 
-def _tests(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+def _tests(within: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in within.body:
+        if isinstance(node, ast.ClassDef):
+            yield from _tests(node)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             yield node
 
 

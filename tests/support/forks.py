@@ -148,10 +148,10 @@ class Forks:
             fork.running = value
         elif kind == "end":
             fork.running = None
-        elif kind == "error":
-            raise RuntimeError(f"a fork cannot run tests:\n{value}")
+            for hook, given in value:
+                _pass_on(hook, given, session.config)
         else:
-            _pass_on(kind, value, session.config)
+            raise RuntimeError(f"a fork cannot run tests:\n{value}")
         if (session.shouldfail or session.shouldstop) and not self._stopping:
             self._stop(portions)
 
@@ -218,13 +218,13 @@ def _folders(config: pytest.Config) -> Any:
 def run(session: pytest.Session, line: Line, name: str) -> NoReturn:
     """Run tests until there are no more, then end this process."""
     try:
-        become(session.config, line, name)
+        reports = become(session.config, name)
         for index, following in itertools.pairwise(itertools.chain(_received(line), [None])):
             assert index is not None
             line.send(("begin", index))
             item, nextitem = session.items[index], None if following is None else session.items[following]
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
-            line.send(("end", index))
+            line.send(("end", reports.taken()))
     except BaseException as error:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         with contextlib.suppress(Exception):
@@ -236,8 +236,8 @@ def run(session: pytest.Session, line: Line, name: str) -> NoReturn:
         os._exit(0)
 
 
-def become(config: pytest.Config, line: Line, name: str) -> None:
-    """Give this process its own files and folder, and have it report over the line instead of on the screen."""
+def become(config: pytest.Config, name: str) -> "Reports":
+    """Give this process its own files and folder, and have it keep its reports instead of showing them."""
     capture: Any = config.pluginmanager.get_plugin("capturemanager")
     capture.stop_global_capturing()  # its files are those of all forks
     capture.start_global_capturing()
@@ -246,7 +246,9 @@ def become(config: pytest.Config, line: Line, name: str) -> None:
     folders._basetemp = folders.mktemp(name, numbered=False)
     reporter = config.pluginmanager.unregister(name="terminalreporter")
     config.pluginmanager.register(Stacks(reporter), "terminalreporter")
-    config.pluginmanager.register(Sender(config, line))
+    reports = Reports(config)
+    config.pluginmanager.register(reports)
+    return reports
 
 
 def _received(line: Line) -> Iterator[int]:
@@ -268,25 +270,30 @@ class Stacks:
         self._tw = type(reporter._tw)(os.fdopen(os.dup(2), "w"))
 
 
-class Sender:
-    """Sends what tests report to the process that collected them."""
+class Reports:
+    """What a test has reported, for the process that collected the tests: the hooks with what they were given."""
 
-    def __init__(self, config: pytest.Config, line: Line) -> None:
+    def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._line = line
+        self._kept: list[tuple[str, dict[str, Any]]] = []
+
+    def taken(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return and forget them. They are sent at once, because each message wakes the other process."""
+        kept, self._kept = self._kept, []
+        return kept
 
     def pytest_runtest_logstart(self, nodeid: str, location: Location) -> None:
-        """Send that a test starts."""
-        self._line.send(("pytest_runtest_logstart", {"nodeid": nodeid, "location": location}))
+        """Keep that a test starts."""
+        self._kept.append(("pytest_runtest_logstart", {"nodeid": nodeid, "location": location}))
 
     def pytest_runtest_logfinish(self, nodeid: str, location: Location) -> None:
-        """Send that a test has ended."""
-        self._line.send(("pytest_runtest_logfinish", {"nodeid": nodeid, "location": location}))
+        """Keep that a test has ended."""
+        self._kept.append(("pytest_runtest_logfinish", {"nodeid": nodeid, "location": location}))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Send the result of a phase of a test."""
+        """Keep the result of a phase of a test."""
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
-        self._line.send(("pytest_runtest_logreport", data))
+        self._kept.append(("pytest_runtest_logreport", data))
 
     def pytest_warning_recorded(
         self,
@@ -295,10 +302,10 @@ class Sender:
         nodeid: str,
         location: tuple[str, int, str] | None,
     ) -> None:
-        """Send a warning as text, because its own arguments may be anything."""
+        """Keep a warning as text, because its own arguments may be anything."""
         text = warnings.WarningMessage(
             str(warning_message.message), warning_message.category, warning_message.filename,
             warning_message.lineno,
         )  # fmt: skip
         given = {"warning_message": text, "when": when, "nodeid": nodeid, "location": location}
-        self._line.send(("pytest_warning_recorded", given))
+        self._kept.append(("pytest_warning_recorded", given))

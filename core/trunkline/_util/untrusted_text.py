@@ -42,12 +42,8 @@ _WHOLE = re.compile(
 )
 """Matches a result that consists of exactly one block."""
 
-_FIRST = re.compile(
-    rf'<{TAG} source="(?P<source>[^"\n]*)" mark="(?P<mark>\w+)" note="[^"\n]*">\n(?P<text>.*?)\n'
-    rf'</{TAG} mark="(?P=mark)">',
-    re.DOTALL,
-)
-"""Matches a block at the beginning of a result; notes of the platform may follow the block."""
+_OPENING = re.compile(rf'<{TAG} source="(?P<source>[^"\n]*)" mark="(?P<mark>\w+)" note="[^"\n]*">\n')
+"""Matches the first line of a block."""
 
 _LOOK_ALIKES = str.maketrans(
     {
@@ -97,8 +93,11 @@ def unwrap_tool_result(output: str) -> str:
 
 def find_tool_result_block(output: str) -> ToolResultBlock | None:
     """Return the block that a tool's result begins with; None if the result is not marked as data."""
-    found = _FIRST.match(output)
-    return ToolResultBlock(found["source"], found["text"], output[found.end() :]) if found else None
+    opening = _OPENING.match(output)
+    if opening is None:
+        return None
+    text, closing, notes = output[opening.end() :].partition(_closing(opening["mark"]))
+    return ToolResultBlock(opening["source"], text, notes) if closing else None
 
 
 def escape_tag(text: str, tag: str = TAG) -> str:
@@ -108,7 +107,11 @@ def escape_tag(text: str, tag: str = TAG) -> str:
 
 def _block(source: str, text: str, note: str) -> str:
     mark = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:12]
-    return f'<{TAG} source="{_name(source)}" mark="{mark}" note="{note}">\n{text}\n</{TAG} mark="{mark}">'
+    return f'<{TAG} source="{_name(source)}" mark="{mark}" note="{note}">\n{text}{_closing(mark)}'
+
+
+def _closing(mark: str) -> str:
+    return f'\n</{TAG} mark="{mark}">'
 
 
 def _brackets(text: str) -> Iterator[tuple[re.Match[str], str]]:

@@ -19,7 +19,7 @@ MAX_SYNONYMS = 3
 """Largest number of synonyms that are added to a query."""
 
 _REMEMBERED = 4096
-"""The number of texts whose concepts are cached, because one text is compared with many."""
+"""The number of texts whose words and concepts are cached, because one text is compared with many."""
 
 
 class _OfThread(threading.local):
@@ -36,7 +36,7 @@ _OF_THREAD = _OfThread()
 
 def common_language(*texts: str) -> str:
     """Return one language for all texts, so that they are compared by the same rules."""
-    return language_of(word for text in texts for word in tokenize(text))
+    return language_of(word for text in texts for word in _words(text))
 
 
 def concept(word: str, language: str) -> str:
@@ -55,12 +55,12 @@ def concepts(text: str, language: str | None = None) -> tuple[str, ...]:
 def similarity(one: str, other: str) -> float:
     """Return the similarity from 0 (nothing in common) to 1 (the same words): .7 cosine + .3 shared keywords."""
     language = common_language(one, other)
-    first, second = Counter(concepts(one, language)), Counter(concepts(other, language))
+    (first, first_square), (second, second_square) = _counted(one, language), _counted(other, language)
     if not first or not second:
         return 1.0 if one.split() == other.split() and one.split() else 0.0
     shared = first.keys() & second.keys()
     dot = sum(first[word] * second[word] for word in shared)
-    lengths = sqrt(sum(n * n for n in first.values()) * sum(n * n for n in second.values()))
+    lengths = sqrt(first_square * second_square)
     keywords = len(shared) / min(len(first), len(second))
     return min(1.0, 0.7 * dot / lengths + 0.3 * keywords)
 
@@ -70,6 +70,18 @@ def expand_query(question: str) -> str:
     language, have = common_language(question), tokenize(question)
     more = dict.fromkeys(other for word in have for other in synonyms(word, language) if other not in have)
     return " ".join([question, *more][: MAX_SYNONYMS + 1])
+
+
+@lru_cache(_REMEMBERED)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(tokenize(text))
+
+
+@lru_cache(_REMEMBERED)
+def _counted(text: str, language: str) -> tuple[Mapping[str, int], int]:
+    """Return how often the text has each concept, and the square of the length of that vector."""
+    counts = Counter(_concepts(text, language))
+    return counts, sum(n * n for n in counts.values())
 
 
 @lru_cache(_REMEMBERED)

@@ -81,8 +81,8 @@ class NamedSecretFinder:
 
     def _ways(self, before: str) -> Iterator[tuple[re.Pattern[str], Callable[[str, Assignment], bool]]]:
         """Yield the notations of a secret after a name, each with its check. ``before`` is the text before the name."""
-        yield ASSIGNED, self._quoted_code if _CODE_BEFORE.search(before) else self._assigned
-        if _FLAG_BEFORE.search(before):
+        yield ASSIGNED, self._quoted_code if "`" in before and _CODE_BEFORE.search(before) else self._assigned
+        if "-" in before and _FLAG_BEFORE.search(before):
             yield FLAG, self._flag
         else:
             yield IN_SENTENCE, self._said
