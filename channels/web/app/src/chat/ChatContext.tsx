@@ -21,6 +21,12 @@ export function useChatStore(): ChatStore {
   return store;
 }
 
+/** A conversation for those who show no answers: they are not drawn again while an answer grows. */
+export function useConversationOutline(id: string): Conversation {
+  const store = useChatStore();
+  return useSyncExternalStore(store.subscribe, () => store.outline(id));
+}
+
 /** A conversation as it is now. It is read from the gateway when it is opened, and when the window is looked at again. */
 export function useConversation(id: string): Conversation {
   const store = useChatStore();

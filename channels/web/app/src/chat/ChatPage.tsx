@@ -7,7 +7,7 @@ import { addressOf } from "../router";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import "../styles/chat.css";
-import { useChatStore, useConversation } from "./ChatContext";
+import { useChatStore, useConversation, useConversationOutline } from "./ChatContext";
 import { Composer } from "./Composer";
 import { ConversationHead } from "./ConversationHead";
 import { ConversationList } from "./ConversationList";
@@ -19,7 +19,7 @@ export default function ChatPage({ name, part }: { name: string; part: string })
   const t = useTexts();
   const [listed, setListed] = useState(false);
   useEffect(prepareAnswers, []);
-  const conversation = useConversation(name);
+  const conversation = useConversationOutline(name);
   return (
     <div className="chat" data-listed={listed}>
       <ConversationList current={name} onChosen={() => setListed(false)} />

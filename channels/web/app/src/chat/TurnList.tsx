@@ -1,10 +1,11 @@
 /** The turns of a conversation. Only those near the visible part are in the page. New text is followed while the reader
  * is at the end, and never pulls a reader who scrolled up. */
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useRef } from "react";
+import { useCallback, useEffect, useLayoutEffect, useRef } from "react";
 
 import { useTexts } from "../i18n";
 import { Notice } from "../ui/Notice";
+import { useConversationOutline } from "./ChatContext";
 import type { Conversation } from "./store";
 import { TurnView } from "./TurnView";
 
@@ -16,11 +17,14 @@ export function TurnList({ conversation, shown }: { conversation: Conversation; 
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const { turns } = conversation;
+  const outline = useConversationOutline(conversation.id);
+  // With another function the places of all turns are computed again.
+  const getItemKey = useCallback((index: number) => outline.turns[index]?.key ?? index, [outline]);
   // eslint-disable-next-line react-hooks/incompatible-library -- React's compiler is not used
   const virtual = useVirtualizer({
     count: turns.length,
     getScrollElement: () => scroller.current,
-    getItemKey: (index) => turns[index]?.key ?? index,
+    getItemKey,
     estimateSize: () => 200,
     overscan: 4,
   });

@@ -23,6 +23,7 @@ export const NEW = "";
 
 export class ChatStore {
   private readonly conversations = new Map<string, Conversation>();
+  private readonly outlines = new Map<string, Conversation>();
   private readonly listeners = new Set<() => void>();
   private readonly socket: GatewaySocket;
   private ended = new AbortController();
@@ -67,6 +68,14 @@ export class ChatStore {
       this.conversations.set(id, found);
     }
     return found;
+  }
+
+  /** The conversation for those who show no answers: the same object while an answer grows. */
+  outline(id: string): Conversation {
+    const [now, before] = [this.get(id), this.outlines.get(id)];
+    if (before !== undefined && hasSameOutline(before, now)) return before;
+    this.outlines.set(id, now);
+    return now;
   }
 
   /** Show a conversation, and watch it instead of the one before. */
@@ -242,6 +251,22 @@ export class ChatStore {
       for (const listener of this.listeners) listener();
     });
   }
+}
+
+/** Whether at most the parts of turns differ. */
+function hasSameOutline(one: Conversation, other: Conversation): boolean {
+  return (
+    one.title === other.title &&
+    one.state === other.state &&
+    one.failure === other.failure &&
+    one.isConnected === other.isConnected &&
+    one.turns.length === other.turns.length &&
+    one.turns.every((turn, index) => hasSamePlace(turn, other.turns[index]))
+  );
+}
+
+function hasSamePlace(one: Turn, other: Turn | undefined): boolean {
+  return one === other || (one.key === other?.key && one.id === other.id && one.phase === other.phase && one.questions === other.questions);
 }
 
 function namesOf(entry: OutboxEntry): string[] {

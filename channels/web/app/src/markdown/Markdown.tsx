@@ -6,9 +6,10 @@ import rehypeSanitize, { defaultSchema } from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
 import remarkMath from "remark-math";
 
-import { MarkdownDivider, type ListPart } from "./blocks";
+import { MarkdownDivider, type ListPart, type MarkdownPart, type TablePart } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
 import { Formula } from "./Formula";
+import { piecesOf } from "./pieces";
 import "../styles/markdown.css";
 
 /** A single dollar is a price more often than a formula. */
@@ -28,29 +29,61 @@ const COMPONENTS: Components = {
   ),
 };
 
+/** The components of a piece of a table, whose frame is drawn around all pieces. */
+const ROWS: Components = { ...COMPONENTS, table: ({ children }) => <>{children}</> };
+/** The head is repeated before each piece, for the alignment of its columns, and shown once. */
+const LATER_ROWS: Components = { ...ROWS, thead: () => null };
+const ROWS_IN_PIECE = 10;
+
 export default function Markdown({ text, isGrowing }: { text: string; isGrowing: boolean }) {
   const [divider] = useState(() => new MarkdownDivider());
   const parts = useMemo(() => divider.divide(text, isGrowing), [divider, text, isGrowing]);
   return (
     <div className="markdown">
-      {parts.map((part, index) => (part.kind === "list" ? <List key={index} list={part} /> : <Block key={index} text={part.text} />))}
+      {parts.map((part, index) => (
+        <Part key={index} part={part} isGrowing={isGrowing && index === parts.length - 1} />
+      ))}
+    </div>
+  );
+}
+
+function Part({ part, isGrowing }: { part: MarkdownPart; isGrowing: boolean }) {
+  if (part.kind === "list") return <List list={part} />;
+  if (part.kind === "table") return <Table table={part} />;
+  if (part.kind === "code") return <CodeBlock code={part.text} language={part.language} isGrowing={isGrowing} />;
+  return <Block text={part.text} />;
+}
+
+function Table({ table }: { table: TablePart }) {
+  const pieces = table.rows.length > 0 ? piecesOf(table.rows, ROWS_IN_PIECE) : [[]];
+  return (
+    <div className="table-frame">
+      <table>
+        {pieces.map((rows, index) => (
+          <Block key={index} text={[table.head, ...rows].join("\n")} components={index === 0 ? ROWS : LATER_ROWS} />
+        ))}
+      </table>
     </div>
   );
 }
 
 function List({ list }: { list: ListPart }) {
-  const items = list.items.map((item, index) => (
-    <li key={index}>
-      <Block text={item} />
-    </li>
-  ));
+  const items = list.items.map((item, index) => <Item key={index} text={item} />);
   const kind = list.isTight ? "tight" : undefined;
   return list.isOrdered ? <ol start={list.start} className={kind}>{items}</ol> : <ul className={kind}>{items}</ul>;
 }
 
-const Block = memo(function Block({ text }: { text: string }) {
+const Item = memo(function Item({ text }: { text: string }) {
   return (
-    <ReactMarkdown remarkPlugins={REMARK} rehypePlugins={REHYPE} components={COMPONENTS}>
+    <li>
+      <Block text={text} />
+    </li>
+  );
+});
+
+const Block = memo(function Block({ text, components = COMPONENTS }: { text: string; components?: Components }) {
+  return (
+    <ReactMarkdown remarkPlugins={REMARK} rehypePlugins={REHYPE} components={components}>
       {text}
     </ReactMarkdown>
   );
@@ -86,5 +119,5 @@ function Code({ className, children }: ComponentProps<"code">) {
   const language = /language-([\w+#-]+)/.exec(className ?? "")?.[1];
   if (language === "math") return <Formula tex={text} isDisplayed={!className?.includes("math-inline")} />;
   if (language === undefined && !text.includes("\n")) return <code>{children}</code>;
-  return <CodeBlock code={text.replace(/\n$/, "")} language={language ?? ""} />;
+  return <CodeBlock code={text.replace(/\n$/, "")} language={language ?? ""} isGrowing={false} />;
 }

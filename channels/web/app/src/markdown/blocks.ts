@@ -1,9 +1,23 @@
 /** Divides Markdown into parts that are rendered on their own, so that only the part that grows is rendered again: the
- * top-level blocks, and the items of a list. */
+ * top-level blocks, the items of a list, and the rows of a table. */
 import { Marked, type Token, type Tokens } from "marked";
 import remend from "remend";
 
-export type MarkdownPart = { kind: "block"; text: string } | ListPart;
+export type MarkdownPart = { kind: "block"; text: string } | CodePart | ListPart | TablePart;
+
+/** Code between fences. */
+export interface CodePart {
+  kind: "code";
+  language: string;
+  text: string;
+}
+
+export interface TablePart {
+  kind: "table";
+  /** The head, and the line below it with the alignment of the columns. */
+  head: string;
+  rows: string[];
+}
 
 export interface ListPart {
   kind: "list";
@@ -85,8 +99,25 @@ function joined(settled: MarkdownPart[], added: MarkdownPart[]): MarkdownPart[] 
 }
 
 function partOf(token: Token): MarkdownPart {
-  if (token.type !== "list") return { kind: "block", text: token.type === "code" ? token.raw : withDollars(token.raw) };
-  const list = token as Tokens.List;
+  if (token.type === "list") return listOf(token as Tokens.List);
+  if (token.type === "table") return tableOf(withDollars(token.raw));
+  if (token.type === "code") return codeOf(token as Tokens.Code);
+  return { kind: "block", text: withDollars(token.raw) };
+}
+
+/** Indented code, and formulas in a fence, are blocks. */
+function codeOf({ raw, text, lang }: Tokens.Code): MarkdownPart {
+  const language = /^[\w+#-]*/.exec(lang ?? "")?.[0] ?? "";
+  const isFenced = /^ {0,3}(?:`{3}|~{3})/.test(raw);
+  return isFenced && language !== "math" ? { kind: "code", language, text } : { kind: "block", text: raw };
+}
+
+function tableOf(text: string): TablePart {
+  const lines = text.trimEnd().split("\n");
+  return { kind: "table", head: lines.slice(0, 2).join("\n"), rows: lines.slice(2) };
+}
+
+function listOf(list: Tokens.List): ListPart {
   return {
     kind: "list",
     isOrdered: list.ordered,
