@@ -90,6 +90,29 @@ async def test_every_page_is_accessible(
         await check_page(page, axe)
 
 
+async def test_a_phone_shows_the_links_to_all_pages(browser: Browser, running: Platform) -> None:
+    """On a phone each link of the navigation, the stop and the menu can be touched without scrolling, in every
+    language."""
+    async with visit(browser, running.url, running.token, **PHONE) as found:
+        for language in ("en", "de"):
+            page = await found.open()
+            await page.evaluate(
+                "(chosen) => localStorage.setItem('trunkline.language', JSON.stringify(chosen))",
+                language,
+            )
+            await page.reload()
+            links = page.locator(".navigation nav a")
+            await expect(links).to_have_count(5)
+            assert await page.evaluate(OUT_OF_REACH) == []
+
+
+OUT_OF_REACH = """[...document.querySelectorAll('.navigation a, .navigation button')].filter((link) => {
+    const box = link.getBoundingClientRect();
+    const touched = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+    return box.left < 0 || box.right > innerWidth || !link.contains(touched);
+}).map((link) => link.textContent)"""
+
+
 async def test_a_phone_has_one_column(browser: Browser, running: Platform) -> None:
     """On a phone the list of conversations opens over the conversation and closes when one is chosen."""
     async with visit(browser, running.url, running.token, **PHONE) as found:

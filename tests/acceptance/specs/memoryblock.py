@@ -76,12 +76,12 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "plugins: web_search(query, count ≤10, Brave), fetch_webpage(url",
         open="web_search and fetch_webpage are there; the tools for further agents are not",
     ),
-    "MB-F20": planned(
-        14,
+    "MB-F20": done(
         "plugin registry entry: id, name, description, package, version, toolNames",
         "tests/core/installing/test_install.py",
         "tests/core/cli/test_plugins.py",
-        open="settings forms come with the web app",
+        "tests/core/gateway/test_settings_routes.py",
+        "channels/web/tests/test_settings.py",
     ),
     "MB-F21": planned(
         15,
@@ -119,7 +119,8 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "channels/web/tests/test_pages.py",
         "channels/web/tests/test_chat.py",
         "channels/web/tests/test_app.py",
-        open="the setup wizard, the pages of plugins and of general settings",
+        "channels/web/tests/test_settings.py",
+        open="the setup wizard",
     ),
     "MB-F27": done(
         "Costs: costs.json {sessionInput, sessionOutput, totalInput, totalOutput",

@@ -17,6 +17,7 @@ const AccountPage = lazy(() => import("./account/AccountPage"));
 const ActivityPage = lazy(() => import("./activity/ActivityPage"));
 const ApprovalsPage = lazy(() => import("./approvals/ApprovalsPage"));
 const MemoryPage = lazy(() => import("./memory/MemoryPage"));
+const SettingsPage = lazy(() => import("./settings/SettingsPage"));
 const SetupPage = lazy(() => import("./setup/SetupPage"));
 const BlocksPage = lazy(() => import("./blocks/BlocksPage"));
 
@@ -43,6 +44,7 @@ export function App() {
             {page === "approvals" && <ApprovalsPage />}
             {page === "blocks" && <BlocksPage />}
             {page === "account" && <AccountPage />}
+            {page === "settings" && <SettingsPage name={name} />}
             {page === "setup" && <SetupPage />}
             {page === "memory" && <MemoryPage name={name} />}
             {page === "activity" && <ActivityPage name={name} part={part} />}

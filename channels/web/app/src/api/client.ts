@@ -14,6 +14,8 @@ export class ApiError extends Error {
     readonly code: string,
     readonly correlation: string,
     readonly reason: string,
+    /** The field of the body that is wrong, as a JSON pointer; "" if the failure is about none. */
+    readonly field = "",
   ) {
     super(reason || code);
     this.name = "ApiError";
@@ -44,7 +46,8 @@ export async function dataOf<T>(request: Promise<Reply<T>>): Promise<T> {
 export function errorOf(response: Response, body: unknown): ApiError {
   const error: Failure = isError(body) ? body : { code: "internal", message: "" };
   const reason = typeof error.metadata?.reason === "string" ? error.metadata.reason : error.message;
-  return new ApiError(response.status, error.code, response.headers.get("x-correlation-id") ?? "", reason);
+  const field = typeof error.metadata?.field === "string" ? error.metadata.field : "";
+  return new ApiError(response.status, error.code, response.headers.get("x-correlation-id") ?? "", reason, field);
 }
 
 /** The body of a failure. A newer gateway may have codes that this page does not know. */
