@@ -208,10 +208,10 @@ def reset_block(name: str, hard: bool, yes: bool, as_json: bool) -> None:
     block.toml stays. Documents, skills, identity, sliders and the workspace stay too, except with --hard."""
     if not yes:
         lost = " and its documents, skills, identity and sliders" if hard else ""
-        click.echo(f"Block {name} loses its conversations, what its agent wrote and learned{lost}.")
-        click.echo("Memory's history keeps them.")
+        click.echo(f"Block {name} loses its conversations, what its agent wrote and learned{lost}.", err=True)
+        click.echo("Memory's history keeps them.", err=True)
         if hard:
-            click.echo("The files in its workspace are permanently deleted.")
+            click.echo("The files in its workspace are permanently deleted.", err=True)
         _confirm_cancelling(name, "Reset it", always=True)
     block = with_gateway(lambda gateway: gateway.reset_block(name, hard=hard))
     _report(
@@ -230,12 +230,16 @@ def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> No
     busy, waiting = with_gateway(at_work)
     if waiting:
         click.echo(
-            f"{waiting} of its calls {'waits' if waiting == 1 else 'wait'} for your approval and will not run."
+            f"{waiting} of its calls {'waits' if waiting == 1 else 'wait'} for your approval and will not run.",
+            err=True,
         )
     if busy:
-        click.echo(f"Block {name} is answering now; the answer is cancelled.")
+        click.echo(f"Block {name} is answering now; the answer is cancelled.", err=True)
     if tasks := _tasks_here(name):
-        click.echo(f"{tasks} of its background tasks {'runs and is' if tasks == 1 else 'run and are'} ended.")
+        click.echo(
+            f"{tasks} of its background tasks {'runs and is' if tasks == 1 else 'run and are'} ended.",
+            err=True,
+        )
     if busy or waiting or tasks or always:
         confirm(f"{question}?")
 

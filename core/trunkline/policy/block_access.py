@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from trunkline.contracts.policies.messages import Policy
 from trunkline.policy.engine import AccessRequest, decide
+from trunkline.policy.policy_match import matches_resource
 
 BLOCK_RESOURCE = "block:"
 """The beginning of the name of a block as a resource."""
@@ -37,6 +38,21 @@ def may_use_block(
     )
     decision = decide(request, _about_blocks(policies, action), now, {})
     return decision.allowed and not decision.asks and not decision.counts
+
+
+def policies_about_block(policies: Iterable[Policy], block: str | None) -> tuple[Policy, ...]:
+    """Return the policies that open a block or close it for somebody; of all blocks for None."""
+    found = []
+    for policy in policies:
+        names_blocks = policy.resource.startswith(BLOCK_RESOURCE)
+        closes = policy.effect == "deny" and policy.action in ("*", *BLOCK_ACTIONS)
+        if block is None:
+            counts = names_blocks or (closes and matches_resource(policy, (BLOCK_RESOURCE,)))
+        else:
+            counts = (names_blocks or closes) and matches_resource(policy, (f"{BLOCK_RESOURCE}{block}",))
+        if counts:
+            found.append(policy)
+    return tuple(found)
 
 
 def _about_blocks(policies: Iterable[Policy], action: str) -> Iterator[Policy]:

@@ -1,15 +1,16 @@
 """Limits that the owner changes while the platform runs: they count for the next call, and a broken file opens none."""
 
+import anyio
 import pytest
 
 from trunkline.api.memory import MEMORY_WRITE_MANY, OWNER, WriteManyMemory
 from trunkline.testing.platform import Platform
-from trunkline_budget import limits
+from trunkline_budget import limits, reconciler
 from trunkline_budget.limit_editor import set_limit
 from trunkline_budget.limits import LIMITS_FILE, decode_changes
 from trunkline_budget.settings import BlockLimits, BudgetSettings
 
-from .test_limits import cents, events, limited, refused
+from .test_limits import cents, events, limited, refused, state
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +53,18 @@ async def test_a_new_limit_counts_what_was_spent_before() -> None:
         assert (await running.say("three")).text == "done"
         assert "1 call of models of 1" in refused(await running.say("four"))
         assert len(plugin.model.requests) == 2
+
+
+async def test_a_new_limit_is_shown_with_what_was_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sets a limit sees what the day cost so far, before any further call."""
+    monkeypatch.setattr(reconciler, "SHORTEST_INTERVAL", 0.1)
+    monkeypatch.setattr(reconciler, "LOOK_SECONDS", 0.1)
+    async with limited([cents(5)]) as (running, _):
+        await running.say("one")
+        await set_limit(running.bus, "max_daily_spend", 1.0)
+        with anyio.fail_after(15):
+            while (await state(running.bus, max_daily_spend=1.0)).used != 50_000:  # noqa: ASYNC110  of the bus
+                await anyio.sleep(0.05)
 
 
 async def test_no_model_is_called_while_the_file_is_broken() -> None:

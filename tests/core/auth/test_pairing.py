@@ -71,7 +71,7 @@ async def test_a_code_becomes_a_token_once(entrance: Entrance) -> None:
     started = await entrance.auth.start_pairing(scope=TokenScope.CHAT, label="phone")
     first = await entrance.pair(started.code)
     assert first.status_code == 200
-    assert first.json().keys() == {"identity", "scope", "token"}
+    assert first.json().keys() == {"identity", "scope", "token", "expires"}
     async with httpx.AsyncClient(base_url=entrance.running.url) as http:
         headers = {"authorization": f"Bearer {first.json()['token']}"}
         me = (await http.get(ME, headers=headers)).json()
@@ -98,6 +98,41 @@ async def test_the_owners_label_of_a_code_stays(entrance: Entrance) -> None:
             assert (await http.post(PAIR, json=body)).status_code == 200
         labels.append((await entrance.auth.tokens())[-1].label)
     assert labels == ["kitchen tablet", "Mozilla/5.0"]
+
+
+async def test_a_programs_token_lives_on_while_it_is_used(entrance: Entrance) -> None:
+    """CC-T6: the token of a code expires after 90 days without use. A program that asks who it is gets 90 days more,
+    with the same token; one that comes too late, and a token with an expiry of the owner's choice, gets none."""
+    token = (await entrance.pair((await entrance.auth.start_pairing()).code)).json()["token"]
+    async with httpx.AsyncClient(base_url=entrance.running.url, timeout=60) as http:
+        http.headers["authorization"] = f"Bearer {token}"
+        first = datetime.fromisoformat((await http.get(ME)).json()["expires"])
+        assert timedelta(days=89) < first - datetime.now(UTC) <= timedelta(days=90)
+        assert datetime.fromisoformat((await http.get(ME)).json()["expires"]) == first
+        await age(entrance, timedelta(days=60))
+        later = datetime.fromisoformat((await http.get(ME)).json()["expires"])
+        assert first - timedelta(days=1) < later
+        await age(entrance, timedelta(days=91))
+        with anyio.fail_after(5):
+            while (await http.get(ME)).status_code != 401:  # noqa: ASYNC110  it is asked over HTTP
+                await anyio.sleep(0.01)
+    soon = datetime.now(UTC) + timedelta(days=7)
+    issued = await entrance.auth.issue_token("owner", TokenScope.READ, expires=soon)
+    async with httpx.AsyncClient(base_url=entrance.running.url, timeout=60) as http:
+        http.headers["authorization"] = f"Bearer {issued.text}"
+        assert datetime.fromisoformat((await http.get(ME)).json()["expires"]) == soon
+
+
+async def age(entrance: Entrance, time: timedelta) -> None:
+    """Make all paired tokens older."""
+    bucket = entrance.running.bus.kv(TOKEN_BUCKET)
+    ids = []
+    for entry in await bucket.entries():
+        if entry.value is not None and entry.value.paired and entry.value.expires is not None:
+            older = msgspec.structs.replace(entry.value, expires=entry.value.expires - time)
+            await bucket.put(entry.value.id, older)
+            ids.append(entry.value.id)
+    await entrance.running.bus.publish(TOKENS_CHANGED, TokensChanged(ids=tuple(ids)))
 
 
 async def test_a_browser_completes_the_handshake(entrance: Entrance) -> None:

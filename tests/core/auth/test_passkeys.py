@@ -331,7 +331,7 @@ def test_attempts_are_permitted_again_after_a_while() -> None:
 
 
 async def test_a_smaller_scope_gets_no_larger_passkey(door: Door, page: httpx.AsyncClient) -> None:
-    """A session registers a passkey with its own scope or a smaller one."""
+    """A session registers a passkey with its own scope or a smaller one, and sees no larger one."""
     await door.pair(page, scope="chat")
     for scope in ("owner", "operate", "approve"):
         assert (await door.try_to_register(page, Passkey(door.url), scope=scope)).status_code == 403
@@ -339,6 +339,9 @@ async def test_a_smaller_scope_gets_no_larger_passkey(door: Door, page: httpx.As
     smaller = await ok(await door.try_to_register(page, Passkey(door.url), scope="read"), 201)
     same = await ok(await door.try_to_register(page, Passkey(door.url)), 201)
     assert (smaller["scope"], same["scope"]) == ("read", "chat")
+    async with door.page() as reader:
+        await door.pair(reader, scope="read")
+        assert [one["id"] for one in (await ok(await reader.get(KEYS)))["passkeys"]] == [smaller["id"]]
 
 
 async def test_only_a_session_registers_a_passkey(door: Door, page: httpx.AsyncClient) -> None:

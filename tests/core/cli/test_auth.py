@@ -39,9 +39,14 @@ async def test_a_collaborator_is_added_and_shut_out_by_commands(running: Platfor
     assert (await cli("auth", "check", "anna", "chat", "block:main")).startswith("Yes")
     await cli("auth", "check", "anna", "approve", "block:main", status=1)
     await cli("auth", "share", "main", "anna", "--may", "approve")
+    (row,) = (await cli("auth", "shared", "main")).splitlines()[1:]
+    assert row.split()[:3] == ["main", "anna", "approve"]
+    (shared,) = json.loads(await cli("auth", "shared", "--json"))["policies"]
+    assert (shared["resource"], shared["subject"]) == ("block:main", "anna")
     assert (await cli("auth", "check", "anna", "approve", "block:main")).startswith("Yes")
     assert "not shared" in await cli("auth", "unshare", "main", "anna")
     await cli("auth", "check", "anna", "read", "block:main", status=1)
+    assert json.loads(await cli("auth", "shared", "--json")) == {"policies": [], "unreadable": []}
     await cli("auth", "suspend", "anna")
     assert (await me(running, token)).status_code == 401
     await cli("auth", "activate", "anna")

@@ -174,12 +174,15 @@ def test_blocks_from_the_command_line(up: Up, trunkline: Run) -> None:
     assert wrong.returncode == 1 and "Did you mean model?" in wrong.stderr
     assert trunkline("blocks", "unset", "garden", "goals", "permissions").returncode == 0
     assert json.loads(trunkline("blocks", "stop", "garden", "--json").stdout)["cancelled"] == []
+    unknown = trunkline("blocks", "show", "gardn")
+    assert "There is no block called 'gardn'" in unknown.stderr and "trunkline blocks list" in unknown.stderr
     assert "stopped" in trunkline("blocks", "list").stdout
     assert json.loads(trunkline("blocks", "start", "garden", "--json").stdout)["config"] == {
         "description": "Tomatoes"
     }
-    asked = trunkline("blocks", "reset", "garden")
-    assert asked.returncode != 0 and "loses its conversations" in asked.stdout, "nobody said yes"
+    asked = trunkline("blocks", "reset", "garden", "--json")
+    assert asked.returncode != 0 and "loses its conversations" in asked.stderr, "nobody said yes"
+    assert asked.stdout == "", "only JSON is on standard output"
     for words in (("reset", "garden"), ("delete", "garden"), ("delete", "garden", "--archived")):
         asked = trunkline("blocks", *words, stdin="y\n")
         assert asked.returncode == 1 and "nothing was done" in asked.stderr and "--yes" in asked.stderr

@@ -174,15 +174,19 @@ async def test_a_token_may_expire_in_a_distant_year(env: Environment) -> None:
         ({"identity": "owner", "expires": "2020-01-01T00:00:00Z"}, 400),
         ({"identity": "owner", "expires": "2099-01-01T00:00:00"}, 400),
         ({"identity": "owner", "label": "x" * 101}, 400),
+        ({"identity": "../tokens x"}, 404),
+        ({"identity": "nobody\0"}, 404),
         ({"scope": "chat"}, 400),
     ],
 )
 async def test_a_token_that_makes_no_sense_is_refused(
     env: Environment, fields: dict[str, Any], status: int
 ) -> None:
-    """Nothing is issued: for a stranger, with an unknown scope, in the past, or at a time without its zone."""
+    """Nothing is issued: for a stranger, with an unknown scope, in the past, or at a time without its zone. A request
+    that is not valid says why."""
     before = (await env.http.get("/api/tokens")).json()
-    assert (await env.http.post("/api/tokens", json=fields)).status_code == status
+    refused = await body_of(await env.http.post("/api/tokens", json=fields), status)
+    assert bool(refused.get("metadata", {}).get("reason")) is (status == 400)
     assert (await env.http.get("/api/tokens")).json() == before
 
 
@@ -235,7 +239,8 @@ async def test_a_share_that_makes_no_sense_changes_nothing(env: Environment) -> 
     assert (await env.http.put(path, json={"action": "read"})).status_code == 404
     assert (await env.http.get(path)).json()["action"] == "chat"
     assert (await env.http.put(path, json={"action": "owner"})).status_code == 400
-    assert (await env.http.put("/api/blocks/shed/shares/owner", json={"action": "read"})).status_code == 404
+    for place in ("shed/shares/owner", "garden/shares/Not%20an%20id", "garden/shares/%00"):
+        assert (await env.http.put(f"/api/blocks/{place}", json={"action": "read"})).status_code == 404, place
     assert (await env.http.delete(path)).status_code == 204
 
 

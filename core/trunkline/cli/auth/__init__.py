@@ -8,6 +8,7 @@ EXAMPLES = """
 trunkline auth list
 trunkline auth create anna --name "Anna Berg"
 trunkline auth share garden anna --may chat
+trunkline auth shared garden
 trunkline auth tokens create anna --scope chat --days 90
 trunkline auth suspend anna
 """
@@ -19,6 +20,7 @@ VERBS: dict[str, str] = {
     "activate": "Let a suspended identity in again.",
     "revoke": "Shut an identity out for good.",
     "share": "Share a block with an identity.",
+    "shared": "Show who may use which block.",
     "unshare": "Stop sharing a block with an identity.",
     "tokens": "List, create and revoke access tokens.",
     "passkeys": "List and remove passkeys.",

@@ -29,7 +29,7 @@ def command(block: str, identity: str, as_json: bool) -> None:
     removed = with_auth(unshare)
     if not removed:
         raise TrunklineError(
-            f"{block} is not shared with {identity}.", hint="trunkline auth export shows what is shared."
+            f"{block} is not shared with {identity}.", hint="trunkline auth shared shows what is shared."
         )
     if as_json:
         print_json({"removed": removed})

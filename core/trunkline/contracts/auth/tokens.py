@@ -20,6 +20,9 @@ DAY_SECONDS = 86_400.0
 SESSION_SECONDS = 30 * DAY_SECONDS
 """Seconds for which a session lives without use."""
 
+PAIRED_SECONDS = 90 * DAY_SECONDS
+"""Seconds for which a program's token of a pairing code lives without use."""
+
 ROTATION_GRACE = timedelta(seconds=60)
 """The time for which the previous token of a session counts after its browser presented the present one, because other
 tabs have requests under way."""
@@ -33,7 +36,8 @@ class AccessTokenRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     restriction. ``ended`` is set when the token was revoked or its person signed out; the record is then kept for a
     while for lists and for gateways that were down. ``previous`` is the mac of the session before its last rotation at
     ``rotated``. ``confirmed`` is when a browser first presented the token that it got then; None if that has not
-    happened. ``passkey`` is the one that opened the session, "" for other tokens.
+    happened. ``passkey`` is the one that opened the session, "" for other tokens. ``paired`` marks a program's token of
+    a pairing code, which lives on while it is used.
     """
 
     id: str
@@ -52,6 +56,7 @@ class AccessTokenRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     rotated: datetime | None = None
     confirmed: datetime | None = None
     passkey: str = ""
+    paired: bool = False
 
     def is_valid(self, now: datetime) -> bool:
         """Report whether the token has not ended and not expired."""

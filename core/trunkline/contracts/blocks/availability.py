@@ -5,7 +5,7 @@ from trunkline.contracts.blocks.messages import BlockConfig
 
 def block_not_found(name: str) -> str:
     """Return the sentence for a block that does not exist."""
-    return f"There is no block called {name!r}."
+    return f"There is no block called {name!r}. All blocks: trunkline blocks list"
 
 
 def unavailable_reason(name: str, config: BlockConfig, problem: str) -> str:

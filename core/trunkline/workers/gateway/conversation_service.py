@@ -10,6 +10,7 @@ import msgspec
 from trunkline._util.nlp.titles import make_title
 from trunkline._util.text import one_line
 from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.blocks.availability import block_not_found
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
@@ -75,7 +76,7 @@ class ConversationService:
         """Append a turn's messages. Refused with ``not_found`` for a deleted or archived block, so that no
         late answer recreates it."""
         if (await self._cache.get(append.block)).config is None:
-            raise refusal(ErrorCode.NOT_FOUND, f"There is no block called {append.block!r}.")
+            raise refusal(ErrorCode.NOT_FOUND, block_not_found(append.block))
         return await self._bus.call(MEMORY_APPEND_CONVERSATION, append, timeout=20.0, repeatable=True)
 
     async def load(self, request: LoadConversation) -> ConversationSlice:

@@ -8,6 +8,7 @@ filled from the ledger in memory, before any model is called.
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
@@ -39,6 +40,10 @@ INTERVAL = 20.0
 
 SHORTEST_INTERVAL = 2.0
 """Seconds between two comparisons while a call waits for the reservations of others."""
+
+LOOK_SECONDS = 4.0
+"""Seconds between two looks at the limits. What was spent before counts toward a new one from then on, or from the next
+call on, whichever is sooner."""
 
 FIRST_PAUSE = 0.5
 """Seconds before a first comparison that failed is tried again: other workers may start at the same time."""
@@ -104,8 +109,16 @@ class Reconciler:
             with anyio.move_on_after(SHORTEST_INTERVAL):
                 await self._changed.wait()
             with anyio.move_on_after(INTERVAL - SHORTEST_INTERVAL):
-                await self._wanted.wait()
+                await self._wait_until_wanted(source)
             self._wanted, self._changed = anyio.Event(), anyio.Event()
+
+    async def _wait_until_wanted(self, source: LimitSource) -> None:
+        """Wait until a call hurries, or the limits are others. Limits that cannot be read are left to ``run``."""
+        while not self._wanted.is_set():
+            with anyio.move_on_after(LOOK_SECONDS):
+                await self._wanted.wait()
+            with suppress(BusError, BrokenLimits):
+                self._follow(await source.current())
 
     async def agree(self, limits: BudgetSettings) -> None:
         """Return when the counters of these limits, or of newer ones, agree with the ledger."""

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useState } from "react";
 
 import { api, ApiError, dataOf, type Schemas } from "../api/client";
 import { forget } from "../storage";
+import { browserName } from "./browser";
 
 export type Session =
   | { state: "unknown" | "out" | "unreachable"; me: null }
@@ -42,8 +43,7 @@ export function useSession(): Session & SessionActions {
 
 /** Exchange a code of `trunkline pair` for a session. Raises ApiError. */
 export async function pair(code: string): Promise<void> {
-  const label = navigator.userAgent.slice(0, 80);
-  await dataOf(api.POST("/api/pair", { body: { code, as: "cookie", label } }));
+  await dataOf(api.POST("/api/pair", { body: { code, as: "cookie", label: browserName() } }));
 }
 
 async function currentSession(): Promise<Session> {

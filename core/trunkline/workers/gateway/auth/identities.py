@@ -103,9 +103,9 @@ class IdentityService:
 
     async def _find(self, id: str) -> tuple[IdentityRecord, MemoryFile]:
         missing = refusal(
-            ErrorCode.NOT_FOUND, f"There is no identity {id!r}. trunkline auth list shows them."
+            ErrorCode.NOT_FOUND, f"There is no identity {id[:80]!r}. trunkline auth list shows them."
         )
-        if "/" in id:
+        if re.fullmatch(IDENTITY_ID, id) is None:  # it can have no file
             raise missing
         request = ReadManyMemory(paths=(identity_path(id),))
         reply = await self._bus.call(MEMORY_READ_MANY, request, timeout=MEMORY_TIMEOUT, repeatable=True)

@@ -96,7 +96,7 @@ class PairingService:
             label=pairing.label or label,
             actor=pairing.by,
         )
-        new = await self._tokens.issue(request, kind)
+        new = await self._tokens.issue(request, kind, paired=True)
         why = f"{new.record.id}: a {kind} of {pairing.identity} by a pairing code of {pairing.by}."
         await self._audit.record("paired", pairing.identity, why)
         return new

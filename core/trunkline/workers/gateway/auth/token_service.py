@@ -14,6 +14,7 @@ from trunkline.contracts.auth.messages import AccessToken, IssueToken, TokenIssu
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.auth.subjects import TOKEN_BUCKET, TOKENS_CHANGED
 from trunkline.contracts.auth.tokens import (
+    PAIRED_SECONDS,
     SESSION_SECONDS,
     TOKEN_PREFIX,
     AccessTokenRecord,
@@ -40,8 +41,9 @@ LONGEST_TTL = timedelta(days=36_500)
 """The longest time after which a record is dropped by itself."""
 
 SESSION = timedelta(seconds=SESSION_SECONDS)
+PAIRED = timedelta(seconds=PAIRED_SECONDS)
 RENEWAL = timedelta(days=1)
-"""The age after which a session gets another token and a new expiry."""
+"""The age after which a session gets another token and a new expiry, and a paired token a new expiry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,12 @@ class TokenService:
         if expires is not None and expires <= datetime.now(UTC):
             raise InvalidField(("expires",), "This time is in the past.")
 
-    async def issue(self, request: IssueToken, kind: TokenKind = "bearer", *, passkey: str = "") -> NewToken:
-        """Issue a token. ``passkey`` is the one that opens the session. Refused as ``check`` refuses."""
+    async def issue(
+        self, request: IssueToken, kind: TokenKind = "bearer", *, passkey: str = "", paired: bool = False
+    ) -> NewToken:
+        """Issue a token. ``passkey`` is the one that opens the session. A session, and a ``paired`` token, get an
+        expiry that use moves. Refused as ``check`` refuses.
+        """
         await self.check(request.identity, request.scope, request.expires)
         check_label(request.label)
         text = TOKEN_PREFIX + secrets.token_urlsafe(32)
@@ -98,9 +104,10 @@ class TokenService:
             label=request.label,
             created=datetime.now(UTC),
             created_by=request.actor,
-            expires=datetime.now(UTC) + SESSION if kind == "session" else request.expires,
+            expires=_first_expiry(kind, paired) or request.expires,
             blocks=request.blocks,
             passkey=passkey,
+            paired=paired and kind == "bearer",
         )
         await self._bucket.create(record.id, record, _ttl(record))
         await self._announce([record.id])
@@ -191,6 +198,25 @@ class TokenService:
         await self._announce([token_id])
         return NewToken(new, text)
 
+    async def prolonged(self, token_id: str) -> AccessTokenRecord | None:
+        """Return the record of a paired token with a new expiry; None if it is none, or got one less than a day ago.
+        The token stays the same, because its program cannot be told another one.
+        """
+        now = datetime.now(UTC)
+        entry = await self._bucket.get(token_id)
+        record = None if entry is None else entry.value
+        if entry is None or record is None or not record.paired or not record.is_valid(now):
+            return None
+        if record.expires is None or record.expires > now + PAIRED - RENEWAL:
+            return None
+        new = msgspec.structs.replace(record, expires=now + PAIRED)
+        try:
+            await self._bucket.update(token_id, new, entry.revision, _ttl(new))
+        except SequenceConflict:  # another request was first, or the token was revoked
+            return None
+        await self._announce([token_id])
+        return new
+
     async def confirm_rotation(self, token_id: str, mac: str) -> None:
         """Note that a browser presented the token with this mac, which ends the previous token after a short grace."""
         entry = await self._bucket.get(token_id)
@@ -217,6 +243,12 @@ class TokenService:
         if changed:
             await self._registry.refresh(changed)
             await self._bus.publish(TOKENS_CHANGED, TokensChanged(ids=changed))
+
+
+def _first_expiry(kind: TokenKind, paired: bool) -> datetime | None:
+    if kind == "session":
+        return datetime.now(UTC) + SESSION
+    return datetime.now(UTC) + PAIRED if paired else None
 
 
 def check_label(label: str) -> None:

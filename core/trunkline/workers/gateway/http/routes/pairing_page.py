@@ -14,10 +14,17 @@ from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 PAGE_PATH = "/pair"
 
 SCRIPT = """
+// Such as "Firefox, Linux". The names that others claim to be come last.
+function browser() {
+  const agent = navigator.userAgent, first = (names) => names.find((name) => agent.includes(name));
+  const name = first(["Edg", "OPR", "Firefox", "Chrome", "Safari"]) ?? "Browser";
+  const system = first(["Android", "iPhone", "iPad", "Windows", "Mac OS", "CrOS", "Linux"]);
+  return [{ Edg: "Edge", OPR: "Opera" }[name] ?? name, system].filter(Boolean).join(", ");
+}
 const form = document.querySelector("form"), note = document.querySelector("[role=status]");
 async function pair(code) {
   note.textContent = "One moment…";
-  const body = JSON.stringify({ code, as: "cookie", label: navigator.userAgent.slice(0, 80) });
+  const body = JSON.stringify({ code, as: "cookie", label: browser() });
   const headers = { "content-type": "application/json" };
   const answer = await fetch("/api/pair", { method: "POST", headers, body }).catch(() => null);
   if (answer === null) note.textContent = "Trunkline does not answer. Is it running?";

@@ -34,11 +34,11 @@ SIGN_IN_PATH = "/api/passkeys/sign-in"
 
 
 async def list_passkeys(request: Request) -> Response:
-    """``GET /api/passkeys``"""
+    """``GET /api/passkeys``: of the passkeys of the caller, those that permit no more than its own credential."""
     own, auth = sender_of(request).identity, services_of(request).auth
     current = auth.registry.record(own.token_id)
     states = PasskeyStates(
-        passkeys=tuple(passkey_view(one) for one in await auth.passkeys.records(own.id)),
+        passkeys=tuple(passkey_view(one) for one in await auth.passkeys.records(own.id) if _covers(own, one)),
         current=current.passkey if current is not None else "",
     )
     return json_response(states)

@@ -53,6 +53,8 @@ async def get_me(request: Request) -> Response:
     presented = request.cookies.get(auth.registry.session_cookie, "")
     renewed = await auth.tokens.renewed(identity.token_id, presented) if record is not None else None
     record = renewed.record if renewed is not None else record
+    if record is not None and record.paired:
+        record = await auth.tokens.prolonged(record.id) or record
     other: Literal["home", "plugin"] = "home" if identity == OWNER else "plugin"
     me = Me(
         id=identity.id,

@@ -22,7 +22,9 @@ class PairRequest(In, frozen=True, kw_only=True):
 
 
 class PairReply(Out, frozen=True, kw_only=True):
-    """The identity that is signed in. ``token`` is only in the reply to ``as: bearer``, and is shown once."""
+    """The identity that is signed in. ``token`` is only in the reply to ``as: bearer``, and is shown once. It works
+    until ``expires``, which moves on when the program asks ``/api/me``.
+    """
 
     identity: str
     scope: str
