@@ -12,6 +12,7 @@ import msgspec
 from trunkline_bus.connection.bus import Bus
 from trunkline_bus.endpoint import Topic
 from trunkline_bus.messages import Ack
+from trunkline_bus.streams import jetstream
 from trunkline_bus.streams.jetstream import publish_to_stream, records, request_api
 from trunkline_bus.streams.jetstream_protocol import (
     MSG_ID,
@@ -120,14 +121,7 @@ async def resend(
 
 async def subject_counts(bus: Bus, stream: str, filter: str) -> dict[str, int]:
     """Return the number of messages of a stream under each subject that matches. Raises ``StreamError``."""
-    found: dict[str, int] = {}
-    while True:
-        body = {"subjects_filter": filter, "offset": len(found)}
-        info = await request_api(bus.link, f"STREAM.INFO.{stream}", body)
-        page: dict[str, int] = info["state"].get("subjects") or {}
-        found |= page
-        if not page or len(found) >= info.get("total", 0):
-            return found
+    return await jetstream.subject_counts(bus.link, stream, filter)
 
 
 async def oldest_time(bus: Bus, topic: Topic[Any], **keys: str) -> datetime | None:

@@ -150,6 +150,18 @@ async def last_record(
     raise error_of(reply["error"], f"last {filter} in {stream}")
 
 
+async def subject_counts(link: NatsConnection, stream: str, filter: str) -> dict[str, int]:
+    """Return the number of messages of a stream under each subject that matches. Raises ``StreamError``."""
+    found: dict[str, int] = {}
+    while True:
+        body = {"subjects_filter": filter, "offset": len(found)}
+        info = await request_api(link, f"STREAM.INFO.{stream}", body)
+        page: dict[str, int] = info["state"].get("subjects") or {}
+        found |= page
+        if not page or len(found) >= info.get("total", 0):
+            return found
+
+
 async def records(
     link: NatsConnection, stream: str, filter: str, *, after: int = 0, timeout: float = 10.0
 ) -> AsyncIterator[StoredRecord]:

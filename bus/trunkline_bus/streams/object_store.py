@@ -14,7 +14,7 @@ import msgspec
 from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.errors import BusError, DecodeError, StreamUnavailable
 from trunkline_bus.ids import new_id
-from trunkline_bus.streams.jetstream import last_record, publish_to_stream, records
+from trunkline_bus.streams.jetstream import last_record, publish_to_stream, records, subject_counts
 from trunkline_bus.streams.jetstream_protocol import MSG_ID, STREAM_NOT_FOUND, StoredRecord
 from trunkline_bus.streams.raw_stream import RawStream
 from trunkline_bus.streams.retry import request_with_retry
@@ -154,14 +154,30 @@ class ObjectStore:
         ``StreamError``.
         """
         info = await self.info(name)
-        stream = RawStream(self._link, self.spec.stream_name)
-        subjects = (
-            [self._meta(name)] if info is None else [f"$O.{self.spec.name}.C.{info.nuid}", self._meta(name)]
-        )
-        for subject in subjects:
-            async for record in stream.records(subject):
-                await stream.erase(record.seq)
+        if info is not None:
+            await self._erase_subject(f"$O.{self.spec.name}.C.{info.nuid}")
+        await self._erase_subject(self._meta(name))
         return info is not None
+
+    async def fragments(self) -> list[ObjectInfo]:
+        """Return what is stored of objects that do not exist, because their ``put`` is running or was interrupted.
+
+        A fragment has no name and no size; ``mtime`` is the time of its last piece. Raises ``StreamError``.
+        """
+        counts = await subject_counts(self._link, self.spec.stream_name, f"$O.{self.spec.name}.C.*")
+        whole = {info.nuid for info in await self.infos()}
+        found: list[ObjectInfo] = []
+        for subject, count in counts.items():
+            nuid = subject.rpartition(".")[2]
+            last = None if nuid in whole else await last_record(self._link, self.spec.stream_name, subject)
+            if last is not None:
+                at = last.time.isoformat()
+                found.append(ObjectInfo(name="", bucket=self.spec.name, nuid=nuid, chunks=count, mtime=at))
+        return found
+
+    async def erase_fragment(self, fragment: ObjectInfo) -> None:
+        """Overwrite a fragment on the server's disk and delete it. Raises ``StreamError``."""
+        await self._erase_subject(f"$O.{self.spec.name}.C.{fragment.nuid}")
 
     async def infos(self) -> list[ObjectInfo]:
         """Return the metadata of all objects of the bucket, in the order in which they were stored."""
@@ -199,6 +215,11 @@ class ObjectStore:
         if previous is not None:
             await self._purge(previous.nuid)
         return info
+
+    async def _erase_subject(self, subject: str) -> None:
+        stream = RawStream(self._link, self.spec.stream_name)
+        async for record in stream.records(subject):
+            await stream.erase(record.seq)
 
     async def _chunks(self, info: ObjectInfo) -> AsyncIterator[bytes]:
         async for record in self._records(info):

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.support.buses import bus_at
+from tests.support.home_search import files_holding
 from trunkline.contracts.memory.purger import Purge
 from trunkline.contracts.retention import Retention
 from trunkline.contracts.workers.subjects import CLAIM_STORE
@@ -65,6 +66,44 @@ async def test_bodies_that_keep_arriving_are_reported(bus: Bus, eraser: StreamEr
     [left] = [copy for copy in await eraser.remaining(PURGE) if copy.where == WHERE]
     assert left.what == "Messages that arrived during the purge left text of it. Purge it again."
     assert left.until is None or left.until > datetime.now(UTC)
+
+
+async def test_a_body_that_was_stored_in_part_is_erased(
+    bus: Bus, eraser: StreamEraser, tmp_path: Path
+) -> None:
+    """A sender that is cancelled or killed leaves pieces without metadata, which no list of the bucket has."""
+    objects = bus.objects(CLAIM_STORE)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(objects.put, "body", TEXT * 500_000)
+        while not await objects.fragments():
+            pass
+        tasks.cancel_scope.cancel()
+    assert await objects.names() == [] and files_holding(tmp_path, TEXT)
+    [erased] = await eraser.erase_orphans(PURGE)
+    assert (erased.where, erased.count) == (CLAIM_STORE.stream_name, 1)
+    assert not files_holding(tmp_path, TEXT) and await objects.fragments() == []
+
+
+async def test_a_body_that_is_being_stored_is_waited_for(
+    bus: Bus, eraser: StreamEraser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is erased once it is whole."""
+    monkeypatch.setattr(streams, "ORPHAN_AGE", 2.0)
+    objects, stored, searched = bus.objects(CLAIM_STORE), anyio.Event(), anyio.Event()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield TEXT
+        stored.set()
+        await searched.wait()
+        yield TEXT
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(objects.put_pieces, "body", pieces())
+        await stored.wait()
+        tasks.start_soon(eraser.erase_orphans, PURGE)
+        await anyio.sleep(0.5)
+        searched.set()
+    assert not files_holding(tmp_path, TEXT)
 
 
 @pytest.mark.parametrize(

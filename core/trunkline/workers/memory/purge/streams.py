@@ -53,6 +53,9 @@ is waited for.
 ORPHAN_ROUNDS = 4
 """The most searches for such bodies in one purge."""
 
+FRAGMENT_PAUSE = 0.1
+"""Seconds between two looks at a body that is being stored."""
+
 
 class _Attribution(msgspec.Struct):
     """The fields of a message that name its conversation and turn."""
@@ -207,8 +210,8 @@ class StreamEraser:
         return len(gone)
 
     async def erase_orphans(self, purge: Purge) -> list[Erased]:
-        """Erase bodies whose message was deleted and that hold the text. The body of a handled message stays until it
-        expires. Raises BusError.
+        """Erase bodies whose message was deleted and that hold the text, and all bodies that were stored in part only.
+        The body of a handled message stays until it expires. Raises BusError.
 
         A body is stored before its message, and some messages are in no stream. So a body without a message counts as
         left behind only if it is older than any message in flight. A request that is in flight when the search begins
@@ -217,14 +220,32 @@ class StreamEraser:
         """
         objects, erased = self._bus.objects(CLAIM_STORE), 0
         for _ in range(ORPHAN_ROUNDS):
+            erased += await self._erase_fragments()
             found = await self._orphans(purge)
             if not found:
                 break
-            youngest = max(map(_stored_at, found))
-            await anyio.sleep(max(0.0, ORPHAN_AGE - (datetime.now(UTC) - youngest).total_seconds()))
+            await anyio.sleep(max(0.0, ORPHAN_AGE - min(map(_age, found))))
             named = await self._named()
             erased += sum([await objects.erase(info.name) for info in found if info.name not in named])
         return _counted({CLAIM_STORE.stream_name: erased})
+
+    async def _erase_fragments(self) -> int:
+        """Erase bodies that were stored in part, because their sender was killed or cancelled, and return their number.
+
+        Nothing reads them, and a part of a line is not recognized as the text, so their content does not matter. A body
+        that is being stored is waited for: it becomes whole, or gets no further piece for ``ORPHAN_AGE``.
+        """
+        objects = self._bus.objects(CLAIM_STORE)
+        began = {one.nuid for one in await objects.fragments()}
+        count = 0
+        while left := [one for one in await objects.fragments() if one.nuid in began]:
+            old = [one for one in left if _age(one) >= ORPHAN_AGE]
+            for one in old:
+                await objects.erase_fragment(one)
+            count += len(old)
+            if len(old) < len(left):
+                await anyio.sleep(FRAGMENT_PAUSE)
+        return count
 
     async def _orphans(self, purge: Purge) -> list[ObjectInfo]:
         """Return the bodies that no message of a stream names and that hold the text or name the conversations."""
@@ -374,6 +395,11 @@ def _stored_at(info: ObjectInfo) -> datetime:
     except ValueError:
         return now
     return min(now, written if written.tzinfo is not None else written.replace(tzinfo=UTC))
+
+
+def _age(info: ObjectInfo) -> float:
+    """Return the seconds since an object was stored."""
+    return (datetime.now(UTC) - _stored_at(info)).total_seconds()
 
 
 def _later(at: datetime, seconds: float | None) -> datetime | None:
