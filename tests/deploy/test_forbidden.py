@@ -32,7 +32,8 @@ VERBS = (
 )  # fmt: skip
 CHANGES = ("create", "change", "stop", "reset", "archive", "restore", "delete")
 GATEWAY = (
-    "send", "conversation", "conversations", "rename", "cancel", "decide", "turn", "fork", "answerer", "blocks.list",
+    "send", "conversation", "conversations", "conversations.change", "conversations.branches",
+    "conversations.export", "cancel", "decide", "turn", "fork", "answerer", "blocks.list",
     "blocks.show", "choose-model", "models",
     *(f"blocks.{change}" for change in CHANGES),
     *(f"approvals.{verb}" for verb in ("list", "show", "granted", "forget")),

@@ -24,7 +24,7 @@ COMMANDS: dict[str, str] = {
     "up": "Run the platform: the bus and all five workers.",
     "run": "Run one worker as a process.",
     "init": "Choose a model, and set up the home folder and a block.",
-    "conversations": "List, rename and open conversations.",
+    "conversations": "List, rename, pin, archive, export and open conversations.",
     "context": "Show what the model saw in a conversation, and the tokens of each part.",
     "approvals": "List the calls that wait for your approval, and decide them.",
     "blocks": "Create, change, start, stop, reset, archive and delete blocks.",

@@ -287,7 +287,7 @@ class ScriptedGateway:
 
     async def conversations(self, query: ListConversations) -> ConversationPage:
         await self._answering()
-        found = tuple(summary for summary, _ in self._conversations.values())
+        found = tuple(summary for summary, _ in self._conversations.values() if query.admits(summary))
         return ConversationPage(conversations=found, total=len(found))
 
     async def rename_conversation(self, conversation: str, title: str | None) -> ConversationSummary:
@@ -297,6 +297,21 @@ class ScriptedGateway:
         summary, messages = self._conversations[conversation]
         self._conversations[conversation] = (replace(summary, title=title), messages)
         return self._conversations[conversation][0]
+
+    async def mark_conversation(
+        self, conversation: str, *, pinned: bool | None = None, archived: bool | None = None
+    ) -> ConversationSummary:
+        await self._answering()
+        if conversation not in self._conversations:
+            raise _not_found()
+        summary, messages = self._conversations[conversation]
+        marked = replace(
+            summary,
+            pinned=summary.pinned if pinned is None else pinned,
+            archived=summary.archived if archived is None else archived,
+        )
+        self._conversations[conversation] = (marked, messages)
+        return marked
 
     async def context(
         self, conversation: str, turn: str | None = None, *, texts: bool = False

@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -70,3 +71,41 @@ def test_a_conversation_is_selected_by_its_number_or_id_prefix(trunkline: Run) -
     nothing = trunkline("conversations", "open")
     assert nothing.returncode == 2 and 'number or id from "trunkline conversations"' in nothing.stderr
     assert "Known blocks: main." in trunkline("permissions", "block").stderr
+
+
+def test_a_conversation_is_pinned_archived_and_put_back(trunkline: Run) -> None:
+    """The marks stand behind the title. An archived one has no number, is found by a search, and is named by its id."""
+    first, second = (
+        json.loads(trunkline("say", "--json", said).stdout)["conversation"] for said in ("one", "two")
+    )
+    assert trunkline("conversations", "pin", "2").stdout == f"{first}: One (pinned)\n"
+    pinned = json.loads(trunkline("conversations", "list", "--pinned", "--json").stdout)["conversations"]
+    assert [one["id"] for one in pinned] == [first] and pinned[0]["pinned"] is True
+    archived = json.loads(trunkline("conversations", "archive", "last", "--json").stdout)
+    assert (archived["id"], archived["archived"]) == (second, True)
+    table = trunkline("conversations", "list").stdout
+    assert second not in table and "One (pinned)" in table
+    assert "Two (archived)" in trunkline("conversations", "list", "--archived").stdout
+    assert second in trunkline("conversations", "list", "--search", "two").stdout
+    assert trunkline("conversations", "unpin", "last").stdout == f"{first}: One\n"
+    assert trunkline("conversations", "restore", second).stdout == f"{second}: Two\n"
+    gone = trunkline("conversations", "archive", "conv_1")
+    assert gone.returncode == 1 and "no conversation whose id begins with 'conv_1'" in gone.stderr
+    assert trunkline("conversations", "branches", "last").stdout == "The conversation has no branches.\n"
+
+
+def test_a_conversation_is_exported(trunkline: Run, tmp_path: Path) -> None:
+    """To a new file that only its owner can read, or to standard output; the name of the file selects the format."""
+    said = json.loads(trunkline("say", "--json", "Where are the beans?").stdout)["conversation"]
+    shown = trunkline("conversations", "export", "last")
+    assert shown.returncode == 0 and shown.stdout.startswith("# Where are the beans?\n"), shown.stderr
+    markdown, document = tmp_path / "beans.md", tmp_path / "beans.json"
+    assert trunkline("conversations", "export", said, str(markdown)).stdout == f"Wrote {markdown}.\n"
+    assert markdown.read_text() == shown.stdout and markdown.stat().st_mode & 0o777 == 0o600
+    again = trunkline("conversations", "export", said, str(markdown))
+    assert again.returncode == 1 and "exists already" in again.stderr
+    trunkline("conversations", "export", said, str(document))
+    assert document.read_text() == trunkline("conversations", "export", said, "--json").stdout
+    assert json.loads(document.read_text())["conversation"]["id"] == said
+    nowhere = trunkline("conversations", "export", said, str(tmp_path / "no" / "beans.md"))
+    assert nowhere.returncode == 1 and "cannot be written" in nowhere.stderr

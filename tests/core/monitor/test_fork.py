@@ -160,6 +160,77 @@ async def test_a_fork_at_step_0_repeats_the_question_without_later_messages(
     assert going_on.text == "more" and ("user", "say:later") not in plugin.received()
 
 
+async def test_branches_are_shown_and_exported(plugin: ForkPlugin, client: BlockClient) -> None:
+    """A message that was changed, and one that was asked again, are branches of the same place, whichever of the
+    conversations is asked; a fork behind an answer is one of the next message. An export has all of them once, with the
+    calls of tools, in a fence that no result can close."""
+    first = await client.say("say:earlier")
+    conversation = first.accepted.conversation
+    answer = await client.say('call:note {"text": "```` one"} ;; say:done', conversation=conversation)
+    await client.say("say:later", conversation=conversation)
+    changed = await forked(client, answer, 0, content="say:otherwise")
+    again = await forked(client, changed, 0)
+    behind = await forked(client, answer, 2, content="say:and on")
+    ids = [conversation, *(one.accepted.conversation for one in (changed, again))]
+    turns = [one.accepted.turn for one in (answer, changed, again)]
+    headers = {"authorization": f"Bearer {client.token}"}
+    async with httpx.AsyncClient(base_url=client.url, headers=headers, timeout=60) as http:
+        for id, turn in zip(ids, turns, strict=True):
+            points = (await http.get(f"/api/conversations/{id}/branches")).json()["points"]
+            assert points[0]["turn_id"] == turn
+            shown = points[0]["branches"]
+            assert [one["turn_id"] for one in shown] == turns
+            assert [one["conversation_id"] for one in shown] == ids
+        last = (await http.get(f"/api/conversations/{conversation}/branches")).json()["points"][-1]
+        assert [one["conversation_id"] for one in last["branches"]] == [
+            conversation, behind.accepted.conversation,
+        ]  # fmt: skip
+        listed = (await http.get("/conversations", params={"block": client.block})).json()["conversations"]
+        origins = {one["id"]: one.get("forked_from", {}).get("turn_id") for one in listed}
+        assert [origins[id] for id in ids] == [None, *turns[:2]]
+        export = f"/api/conversations/{conversation}/export"
+        document = (await http.get(export, params={"format": "json"})).json()
+        text = (await http.get(export)).text
+    assert (document["format"], document["version"]) == ("trunkline-conversation", 1)
+    assert [m["content"] for m in document["messages"]][:2] == ["say:earlier", "earlier"]
+    assert document["messages"][3]["tool_calls"][0]["arguments"] == {"text": "```` one"}
+    assert [one["shared"] for one in document["branches"]].count(2) == 2
+    for expected, times in (
+        ("### Call of note", 1),
+        ("`````\nnoted ```` one\n`````", 1),
+        ("say:otherwise", 2),
+        ("say:and on", 1),
+    ):
+        assert text.count(expected) == times, expected
+    assert text.count("# Branch: ") == 3
+
+
+async def test_a_fork_shows_its_beginning_while_it_runs(plugin: ForkPlugin, client: BlockClient) -> None:
+    """A person who changes a message goes on seeing what came before it; nothing of the fork is stored yet."""
+    first = await client.say("say:earlier")
+    answer = await client.say("say:hello", conversation=first.accepted.conversation)
+    plugin.asking = True
+    command = ForkTurn(turn=answer.accepted.turn, step=0, content='call:note {"text": "x"} ;; say:done')
+    fork = await client.gateway.fork(command)
+    with anyio.fail_after(60):
+        async for event in client.gateway.watch(fork.conversation, fork.turn):
+            if isinstance(event, ApprovalRequested):
+                break
+    shown = await client.gateway.conversation(fork.conversation)
+    assert [message.content for message in shown.messages] == ["say:earlier", "earlier", command.content]
+    assert shown.summary.forked_from is not None and shown.running == fork.turn
+
+
+async def test_other_words_at_step_0_replace_the_question(plugin: ForkPlugin, client: BlockClient) -> None:
+    """Neither the model nor a reader sees the question that a person changed."""
+    first = await client.say("say:earlier")
+    answer = await client.say("say:hello", conversation=first.accepted.conversation)
+    changed = await forked(client, answer, 0, content="say:changed")
+    assert plugin.received() == [("user", "say:earlier"), ("assistant", "earlier"), ("user", "say:changed")]
+    said = [m.content for m in await stored(client, changed.accepted.conversation)]
+    assert said == ["say:earlier", "earlier", "say:changed", "changed"]
+
+
 async def test_a_fork_with_other_words_at_a_step_or_at_the_end(
     plugin: ForkPlugin, client: BlockClient
 ) -> None:

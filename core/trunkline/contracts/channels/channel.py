@@ -183,6 +183,17 @@ class Gateway(Protocol):
         """
         ...
 
+    async def mark_conversation(
+        self, conversation: str, *, pinned: bool | None = None, archived: bool | None = None
+    ) -> ConversationSummary:
+        """Pin or archive a conversation, or undo that. None leaves it unchanged. A list leaves an archived conversation
+        out, and a new message takes it out of the archive.
+
+        Raises:
+            RemoteFault: ``not_found``: there is no such conversation. ``invalid_request``: both are None.
+        """
+        ...
+
     async def choose_model(self, conversation: str | None, model: str | None) -> Answerer:
         """Choose the model of a conversation, from the next message on, and return who answers there. None removes the
         choice, so that the settings of the block and the owner decide. Without a conversation the model is only

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import anyio
 import msgspec
+from msgspec import UNSET
 
 from trunkline.contracts.approvals.client import watch_approvals
 from trunkline.contracts.approvals.messages import (
@@ -37,6 +38,7 @@ from trunkline.contracts.blocks.messages import (
     StopBlock,
 )
 from trunkline.contracts.channels.records_client import BusChannelRecords
+from trunkline.contracts.conversations.branch import ConversationBranches
 from trunkline.contracts.conversations.messages import (
     ConversationPage,
     ConversationSummary,
@@ -48,12 +50,16 @@ from trunkline.contracts.gateway import subjects as gateway
 from trunkline.contracts.gateway.answerer import Answerer, ChooseModel, GetAnswerer
 from trunkline.contracts.gateway.messages import (
     CancelTurn,
+    ChangeConversation,
+    ConversationExport,
     ConversationView,
+    ExportConversation,
+    ExportFormat,
     ForkTurn,
+    GetBranches,
     GetConversation,
     GetTurn,
     MessageAccepted,
-    RenameConversation,
     SendMessage,
     TurnView,
 )
@@ -221,11 +227,39 @@ class GatewayClient:
         """Set the title of a conversation; None restores the title derived from its first message. Raises RemoteFault
         as ``Gateway.rename_conversation`` does.
         """
-        found = await self._call_until_answered(
-            gateway.RENAME_CONVERSATION, RenameConversation(conversation=conversation, title=title)
+        return await self._change_conversation(ChangeConversation(conversation=conversation, title=title))
+
+    async def mark_conversation(
+        self, conversation: str, *, pinned: bool | None = None, archived: bool | None = None
+    ) -> ConversationSummary:
+        """Pin or archive a conversation, or undo that; None leaves it unchanged. Raises RemoteFault as
+        ``Gateway.mark_conversation`` does.
+        """
+        return await self._change_conversation(
+            ChangeConversation(
+                conversation=conversation,
+                pinned=UNSET if pinned is None else pinned,
+                archived=UNSET if archived is None else archived,
+            )
         )
+
+    async def _change_conversation(self, change: ChangeConversation) -> ConversationSummary:
+        found = await self._call_until_answered(gateway.CHANGE_CONVERSATION, change)
         assert found.summary is not None
         return found.summary
+
+    async def branches(self, conversation: str) -> ConversationBranches:
+        """Return where a conversation and its forks part. Raises RemoteFault ``not_found`` if there is no such
+        conversation.
+        """
+        return await self._call_until_answered(gateway.GET_BRANCHES, GetBranches(conversation=conversation))
+
+    async def export_conversation(self, conversation: str, format: ExportFormat) -> ConversationExport:
+        """Return everything that was said in a conversation and its branches. Raises RemoteFault ``not_found`` if there
+        is no such conversation.
+        """
+        request = ExportConversation(conversation=conversation, format=format)
+        return await self._call_until_answered(gateway.EXPORT_CONVERSATION, request)
 
     async def blocks(self) -> tuple[Block, ...]:
         """Return all blocks that are not archived. Raises nothing besides the errors of every method."""

@@ -2,6 +2,8 @@
 
 from typing import Any, Literal
 
+from msgspec import UNSET, UnsetType
+
 from trunkline.contracts.conversations.messages import (
     ConversationSummary,
     DocumentFile,
@@ -105,11 +107,42 @@ class GetConversation(Payload, frozen=True, kw_only=True, tag="gateway.conversat
     include_tools: bool = False
 
 
-class RenameConversation(Payload, frozen=True, kw_only=True, tag="gateway.conversation-rename.v1"):
-    """Set the title of a conversation; None restores the title derived from its first message."""
+class ChangeConversation(Payload, frozen=True, kw_only=True, tag="gateway.conversation-change.v1"):
+    """Change what a list shows of a conversation. What is unset stays.
+
+    ``title`` is its title; None restores the title derived from its first message. ``pinned`` pins or unpins it;
+    ``archived`` archives it or takes it out of the archive.
+    """
 
     conversation: str
-    title: str | None
+    title: str | UnsetType | None = UNSET
+    pinned: bool | UnsetType = UNSET
+    archived: bool | UnsetType = UNSET
+
+
+ExportFormat = Literal["markdown", "json"]
+"""The format of an exported conversation."""
+
+
+class ExportConversation(Payload, frozen=True, kw_only=True, tag="gateway.conversation-export.v1"):
+    """Ask for everything that was said in a conversation and its branches, as one text."""
+
+    conversation: str
+    format: ExportFormat = "markdown"
+
+
+class ConversationExport(Payload, frozen=True, kw_only=True, tag="gateway.conversation-exported.v1"):
+    """An exported conversation. ``name`` is a name for its file."""
+
+    name: str
+    media_type: str
+    text: str
+
+
+class GetBranches(Payload, frozen=True, kw_only=True, tag="gateway.branches.v1"):
+    """Ask where a conversation and its forks part."""
+
+    conversation: str
 
 
 class ConversationView(Payload, frozen=True, kw_only=True, tag="gateway.conversation-view.v1"):

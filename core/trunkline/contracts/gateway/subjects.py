@@ -26,6 +26,7 @@ from trunkline.contracts.blocks.messages import (
     ShowBlock,
     StopBlock,
 )
+from trunkline.contracts.conversations.branch import ConversationBranches
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
     ConversationAppended,
@@ -38,15 +39,18 @@ from trunkline.contracts.conversations.messages import (
 from trunkline.contracts.gateway.answerer import Answerer, ChooseModel, GetAnswerer
 from trunkline.contracts.gateway.messages import (
     CancelTurn,
+    ChangeConversation,
     ClientRequest,
     CommandSucceeded,
+    ConversationExport,
     ConversationView,
     DeletedResponse,
+    ExportConversation,
     ForkTurn,
+    GetBranches,
     GetConversation,
     GetTurn,
     MessageAccepted,
-    RenameConversation,
     SendMessage,
     TranscriptHead,
     TurnView,
@@ -96,8 +100,18 @@ GET_CONVERSATION = query(
     "conversation", GetConversation, ConversationView, "A conversation with its messages."
 )
 LIST_CONVERSATIONS = query("conversations", ListConversations, ConversationPage, "A page of conversations.")
-RENAME_CONVERSATION = command(
-    "rename", RenameConversation, ConversationFound, "Give a conversation a title.", scope=TokenScope.CHAT
+CHANGE_CONVERSATION = command(
+    "conversations.change",
+    ChangeConversation,
+    ConversationFound,
+    "Name, pin or archive a conversation.",
+    scope=TokenScope.CHAT,
+)
+GET_BRANCHES = query(
+    "conversations.branches", GetBranches, ConversationBranches, "Where a conversation and its forks part."
+)
+EXPORT_CONVERSATION = query(
+    "conversations.export", ExportConversation, ConversationExport, "A conversation as one text."
 )
 GET_CONTEXT = query("context", GetContext, ContextView, "What a model was sent in a turn, part by part.")
 GET_ANSWERER = query(

@@ -7,7 +7,7 @@ from trunkline.contracts.blocks.messages import Block, BlockView
 from trunkline.contracts.conversations.messages import ConversationFound
 from trunkline.contracts.gateway import subjects as gateway
 from trunkline.contracts.gateway.access import Identity
-from trunkline.contracts.gateway.messages import CommandSucceeded, RenameConversation
+from trunkline.contracts.gateway.messages import ChangeConversation, CommandSucceeded
 from trunkline.contracts.gateway.operation import GatewayOperation
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import refusal, refuse_errors
@@ -48,7 +48,14 @@ async def register_handlers(own: Services, service: Service) -> None:
         lambda asked: own.conversations.list_conversations(asked.data, sender_of(asked)),
     )
     await add(gateway.GET_CONTEXT, lambda asked: own.conversations.context(asked.data, sender_of(asked)))
-    await add(gateway.RENAME_CONVERSATION, lambda asked: _rename_conversation(own, asked))
+    await add(gateway.CHANGE_CONVERSATION, lambda asked: _change_conversation(own, asked))
+    await add(
+        gateway.GET_BRANCHES,
+        lambda asked: own.conversations.branches(asked.data.conversation, sender_of(asked)),
+    )
+    await add(
+        gateway.EXPORT_CONVERSATION, lambda asked: own.conversations.export(asked.data, sender_of(asked))
+    )
     await add(gateway.STORE_MESSAGES, lambda asked: own.conversations.store(asked.data))
     await add(gateway.LOAD_MESSAGES, lambda asked: own.conversations.load(asked.data))
     await add(gateway.GET_ANSWERER, lambda asked: own.models.answerer(asked.data, sender_of(asked)))
@@ -74,8 +81,8 @@ async def register_handlers(own: Services, service: Service) -> None:
     await add(gateway.DELETE_BLOCK, lambda asked: _done(own.blocks.delete(asked.data, sender_of(asked))))
 
 
-async def _rename_conversation(own: Services, request: Request[RenameConversation]) -> ConversationFound:
-    return ConversationFound(summary=await own.conversations.rename(request.data, sender_of(request)))
+async def _change_conversation(own: Services, request: Request[ChangeConversation]) -> ConversationFound:
+    return ConversationFound(summary=await own.conversations.change(request.data, sender_of(request)))
 
 
 async def _view(block: Awaitable[Block]) -> BlockView:

@@ -6,12 +6,14 @@ The memory worker stores the messages. A view contains the stored messages and t
 from collections.abc import Iterable
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from trunkline._util.nlp.titles import make_title
 from trunkline._util.text import one_line
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.blocks.availability import block_not_found
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
+from trunkline.contracts.conversations.branch import ConversationBranches, FindBranches
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
     ConversationAppended,
@@ -19,13 +21,21 @@ from trunkline.contracts.conversations.messages import (
     ConversationSlice,
     ConversationSummary,
     FindConversation,
+    ForkedFrom,
     ListConversations,
     LoadConversation,
     Message,
 )
-from trunkline.contracts.gateway.messages import ConversationView, GetConversation, RenameConversation
+from trunkline.contracts.gateway.messages import (
+    ChangeConversation,
+    ConversationExport,
+    ConversationView,
+    ExportConversation,
+    GetConversation,
+)
 from trunkline.contracts.memory.subjects import (
     MEMORY_APPEND_CONVERSATION,
+    MEMORY_FIND_BRANCHES,
     MEMORY_FIND_CONVERSATION,
     MEMORY_LIST_CONVERSATIONS,
     MEMORY_LOAD_CONVERSATION,
@@ -37,6 +47,7 @@ from trunkline.errors import ErrorCode
 from trunkline.runtime.block_access import BlockAccess, BlockRights
 from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.block_store import BlockStore
+from trunkline.workers.gateway.conversation_export import build_document, to_json, to_markdown
 from trunkline.workers.gateway.conversation_merge import list_conversations_of
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.ids import is_id
@@ -118,6 +129,8 @@ class ConversationService:
         )  # read before memory, so that a turn that ends in between is found in memory
         stored = await self._stored(request.conversation)
         messages = stored.messages if stored is not None else ()
+        if not messages and states and states[0].request.fork is not None:
+            messages = await self._before_fork(states[0].request.fork.origin)
         stored_ids = {message.id for message in messages}
         waiting = [message for state in states for message in state.messages if message.id not in stored_ids]
         if stored is None and not states:
@@ -159,12 +172,15 @@ class ConversationService:
                 raise
             raise refusal(ErrorCode.NOT_FOUND, fault.message) from fault
 
-    async def rename(self, request: RenameConversation, sender: Sender) -> ConversationSummary:
-        """Set the title of a conversation; None restores the generated title.
+    async def change(self, request: ChangeConversation, sender: Sender) -> ConversationSummary:
+        """Name, pin or archive a conversation. Whoever may chat in its block may.
 
-        Refused with ``not_found``, and with ``invalid_request`` for a title that a list cannot show.
+        Refused with ``not_found``, and with ``invalid_request`` for a title that a list cannot show and for a request
+        that changes nothing.
         """
-        title = "" if request.title is None else _checked_title(request.title)
+        if request.title is UNSET and request.pinned is UNSET and request.archived is UNSET:
+            raise InvalidField(("title",), "Give a title, pinned or archived.")
+        title = _stored_title(request.title)
         block = await self.require(request.conversation, sender, TokenScope.CHAT)
         append = AppendConversation(
             block=block,
@@ -172,12 +188,38 @@ class ConversationService:
             messages=(),
             actor=sender.identity.id,
             title=title,
+            pinned=None if request.pinned is UNSET else request.pinned,
+            archived=None if request.archived is UNSET else request.archived,
         )
         await self.store(append)
         summary = await self._find(request.conversation)
         if summary is None:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
         return summary
+
+    async def branches(self, conversation: str, sender: Sender) -> ConversationBranches:
+        """Return where a conversation and its forks part. A turn that has not ended is not considered. Refused with
+        ``not_found``."""
+        block = await self.require(conversation, sender, TokenScope.READ)
+        request = FindBranches(block=block, conversation=conversation)
+        return await self._bus.call(MEMORY_FIND_BRANCHES, request, timeout=20.0, repeatable=True)
+
+    async def export(self, request: ExportConversation, sender: Sender) -> ConversationExport:
+        """Return a conversation and its branches as one text. Refused with ``not_found``."""
+        asked = GetConversation(conversation=request.conversation, include_tools=True)
+        view = await self.view(asked, sender)
+        family = (await self.branches(request.conversation, sender)).family
+        others = [one for one in family if one.id != request.conversation]
+        found = [await self.load(LoadConversation(block=one.block, conversation=one.id)) for one in others]
+        branches = zip(others, (one.messages for one in found), strict=True)
+        document = build_document(view.summary, view.messages, branches)
+        if request.format == "json":
+            return ConversationExport(
+                name=f"{view.summary.id}.json", media_type="application/json", text=to_json(document)
+            )
+        return ConversationExport(
+            name=f"{view.summary.id}.md", media_type="text/markdown", text=to_markdown(document)
+        )
 
     async def list_conversations(self, query: ListConversations, sender: Sender) -> ConversationPage:
         """Return a page of the list, newest first, with the conversations of the blocks that the sender may read.
@@ -222,6 +264,15 @@ class ConversationService:
         slice_ = await self.load(LoadConversation(block=found.block, conversation=conversation))
         return msgspec.structs.replace(slice_, summary=slice_.summary or found)
 
+    async def _before_fork(self, origin: ForkedFrom) -> tuple[Message, ...]:
+        """Return the messages that a fork begins with, while its first turn runs: memory has no copy of them yet."""
+        stored = await self._stored(origin.conversation)
+        messages = stored.messages if stored is not None else ()
+        of_turn = [number for number, message in enumerate(messages) if message.turn == origin.turn]
+        if not of_turn:  # the turn has not ended, so nothing follows it
+            return messages
+        return messages[: of_turn[-1] + 1 if origin.step else of_turn[0]]
+
     async def _new(self) -> list[ConversationSummary]:
         """Return the conversations that are not stored yet, newest first."""
         first: dict[str, TurnRequested] = {}
@@ -231,8 +282,11 @@ class ConversationService:
         return [_unstored_summary([TurnState(request)]) for request in reversed(new)]
 
 
-def _checked_title(text: str) -> str:
-    """Return a title in one line. Raises InvalidField."""
+def _stored_title(text: str | UnsetType | None) -> str | None:
+    """Return a title in one line, as memory takes it: "" for the derived title, None to leave it. Raises
+    InvalidField."""
+    if not isinstance(text, str):
+        return "" if text is None else None
     title = one_line(" ".join(text.split()))
     if not title or len(title) > MAX_TITLE_CHARS:
         raise InvalidField(("title",), f"It must be a text of 1 to {MAX_TITLE_CHARS} characters, or null.")

@@ -74,9 +74,10 @@ def messages_before_turn(stored: Sequence[Message], request: TurnRequested) -> t
 def request_with_history(
     request: TurnRequested, fork: Fork, transcript: tuple[Message, ...]
 ) -> TurnRequested:
-    """Return the request that continues the transcript: with its own message, else with the transcript's last
-    one."""
+    """Return the request that continues the transcript: with its own message, else with the transcript's last one. At
+    step 0 its own message replaces that of the person, which is the last one there."""
     if fork.says:
-        return replace(request, history=transcript)
+        replaces = fork.origin.step == 0 and transcript and transcript[-1].role == "user"
+        return replace(request, history=transcript[:-1] if replaces else transcript)
     last = replace(transcript[-1], id=request.message.id, turn=request.turn)
     return replace(request, history=transcript[:-1], message=last)

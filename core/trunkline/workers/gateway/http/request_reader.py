@@ -15,6 +15,7 @@ from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.http.app_state import OPENAI_PREFIX, app_state_of
 
 T = TypeVar("T")
+Choice = TypeVar("Choice", bound=str)
 
 MAX_WHOLE_FLOATS = 32
 """The largest number of integers in a body that may be written as numbers with a fraction of zero."""
@@ -144,12 +145,15 @@ def required_param(request: Request, name: str) -> str:
     return text
 
 
-def choice_param(request: Request, name: str, choices: Sequence[str]) -> str | None:
+def choice_param(request: Request, name: str, choices: Sequence[Choice]) -> Choice | None:
     """Return a word of the query; None without one. Raises InvalidField for another word than the ``choices``."""
-    text = request.query_params.get(name) or None
-    if text is not None and text not in choices:
-        raise InvalidField(name, f"It is one of {', '.join(choices)}.")
-    return text
+    text = request.query_params.get(name)
+    if not text:
+        return None
+    for choice in choices:
+        if choice == text:
+            return choice
+    raise InvalidField(name, f"It is one of {', '.join(choices)}.")
 
 
 def bool_param(request: Request, name: str) -> bool:

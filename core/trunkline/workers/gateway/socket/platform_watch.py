@@ -208,7 +208,8 @@ class PlatformWatch:
                     continue  # it was purged meanwhile
                 payload = ConversationStatus(
                     block=block, conversation=conversation, title=summary.title, created_at=summary.created_at,
-                    updated_at=summary.updated_at, message_count=summary.message_count,
+                    updated_at=summary.updated_at, message_count=summary.message_count, pinned=summary.pinned,
+                    archived=summary.archived,
                 )  # fmt: skip
                 self.feed.tell(StatusEnvelope, payload, block=block)
 

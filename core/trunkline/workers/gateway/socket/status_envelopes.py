@@ -34,7 +34,7 @@ class TurnStatus(Out, frozen=True, kw_only=True, tag_field="kind", tag="turn"):
 
 
 class ConversationStatus(Out, frozen=True, kw_only=True, tag_field="kind", tag="conversation"):
-    """A conversation is new, was renamed, or has new messages."""
+    """A conversation is new, was renamed, pinned or archived, or has new messages."""
 
     block: str
     conversation: str
@@ -42,6 +42,8 @@ class ConversationStatus(Out, frozen=True, kw_only=True, tag_field="kind", tag="
     created_at: datetime
     updated_at: datetime
     message_count: int = 0
+    pinned: bool = False
+    archived: bool = False
 
 
 class BlockActivity(Out, frozen=True, kw_only=True, tag_field="kind", tag="block"):

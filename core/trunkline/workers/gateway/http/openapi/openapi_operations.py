@@ -45,7 +45,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ("get", "/conversations", "A page of conversations.", None, 200, conversations.ConversationList),
     ("get", "/conversations/{id}", "A conversation.", None, 200, conversations.ConversationDetail),
     (
-        "patch", "/conversations/{id}", "Name a conversation.",
+        "patch", "/conversations/{id}", "Name, pin or archive a conversation.",
         conversations.ConversationChanges, 200, conversations.ConversationItem,
     ),
     ("post", "/api/pair", "Exchange a pairing code for a token.", auth.PairRequest, 200, auth.PairReply),
@@ -89,6 +89,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "get", "/api/conversations/{id}/context", "What a model was sent in a turn, part by part.",
         None, 200, conversations.ConversationContext,
     ),
+    (
+        "get", "/api/conversations/{id}/branches", "Where a conversation and its forks part.",
+        None, 200, conversations.BranchList,
+    ),
+    ("get", "/api/conversations/{id}/export", "A conversation as one file.", None, 200, FILE_CONTENT),
     ("get", "/api/models", "The models that can be asked.", None, 200, conversations.ModelLists),
     ("get", "/api/turns/{id}", "The state of a turn.", None, 200, turns.TurnDetail),
     ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, EVENT_STREAM),

@@ -78,6 +78,18 @@ PARAMETERS: Mapping[tuple[str, str], tuple[Parameter, ...]] = {
             "`one-shot` also lists conversations that an OpenAI client began and did not continue",
             _one_of("one-shot"),
         ),
+        Parameter(
+            "query", "pinned", "`true` lists the pinned ones, `false` the others; all by default", BOOLEAN
+        ),
+        Parameter(
+            "query",
+            "archived",
+            "`exclude` by default, and `include` with a search; `only` lists the archived ones",
+            _one_of("exclude", "include", "only"),
+        ),
+    ),
+    ("get", "/api/conversations/{id}/export"): (
+        Parameter("query", "format", "`markdown` by default", _one_of("markdown", "json")),
     ),
     ("get", "/conversations/{id}"): (
         Parameter("query", "include", "`tools` also returns the tools' messages", _one_of("tools")),

@@ -1,20 +1,27 @@
 """PA's Gateway API under ``/conversations``, implemented exactly, and what a model was sent in a conversation."""
 
+from typing import get_args
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from trunkline.contracts.auth.scopes import TokenScope
+from trunkline.contracts.conversations.branch import BranchPoint
 from trunkline.contracts.conversations.messages import (
+    ArchivedChoice,
     ConversationSummary,
     DocumentFile,
+    ForkedFrom,
     ListConversations,
     Message,
 )
 from trunkline.contracts.gateway.messages import (
+    ChangeConversation,
     ConversationView,
+    ExportConversation,
+    ExportFormat,
     GetConversation,
-    RenameConversation,
     SendMessage,
 )
 from trunkline.contracts.turns.context_view import ContextView, GetContext
@@ -22,15 +29,25 @@ from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import app_state_of, sender_of, services_of
 from trunkline.workers.gateway.http.client_message_id import client_id
-from trunkline.workers.gateway.http.request_reader import bool_param, datetime_param, int_param, read_json
+from trunkline.workers.gateway.http.request_reader import (
+    bool_param,
+    choice_param,
+    datetime_param,
+    int_param,
+    read_json,
+)
 from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.schemas.conversation_schemas import (
+    BranchItem,
+    BranchList,
+    BranchPlace,
     ConversationChanges,
     ConversationContext,
     ConversationDetail,
     ConversationItem,
     ConversationList,
     ConversationMessage,
+    ForkOrigin,
     NewMessage,
 )
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute
@@ -63,6 +80,8 @@ async def list_conversations(request: Request) -> Response:
         start=datetime_param(request, "from"),
         end=datetime_param(request, "to"),
         one_shot=include == "one-shot",
+        pinned=bool_param(request, "pinned") if "pinned" in request.query_params else None,
+        archived=choice_param(request, "archived", get_args(ArchivedChoice)),
     )
     page = await services_of(request).conversations.list_conversations(query, sender_of(request))
     lines = tuple(_conversation_item(summary) for summary in page.conversations)
@@ -90,13 +109,43 @@ async def get_context(request: Request) -> Response:
     )
 
 
-async def rename(request: Request) -> Response:
+async def change(request: Request) -> Response:
     """``PATCH /conversations/{id}``"""
-    command = await read_json(request, ConversationChanges)
-    name = RenameConversation(conversation=request.path_params["id"], title=command.title)
-    return json_response(
-        _conversation_item(await services_of(request).conversations.rename(name, sender_of(request)))
+    wanted = await read_json(request, ConversationChanges)
+    command = ChangeConversation(
+        conversation=request.path_params["id"],
+        title=wanted.title,
+        pinned=wanted.pinned,
+        archived=wanted.archived,
     )
+    return json_response(
+        _conversation_item(await services_of(request).conversations.change(command, sender_of(request)))
+    )
+
+
+async def get_branches(request: Request) -> Response:
+    """``GET /api/conversations/{id}/branches``"""
+    conversations = services_of(request).conversations
+    found = await conversations.branches(request.path_params["id"], sender_of(request))
+    return json_response(
+        BranchList(
+            points=tuple(_branch_place(point) for point in found.points),
+            family=tuple(_conversation_item(summary) for summary in found.family),
+        )
+    )
+
+
+async def export(request: Request) -> Response:
+    """``GET /api/conversations/{id}/export?format=``: a file to save. A browser must not show what an agent wrote as a
+    page of this origin."""
+    wanted: ExportFormat = choice_param(request, "format", get_args(ExportFormat)) or "markdown"
+    command = ExportConversation(conversation=request.path_params["id"], format=wanted)
+    found = await services_of(request).conversations.export(command, sender_of(request))
+    headers = {
+        "content-disposition": f'attachment; filename="{found.name}"',
+        "cache-control": "no-store",
+    }
+    return Response(found.text, media_type=found.media_type, headers=headers)
 
 
 ROUTES = (
@@ -104,7 +153,9 @@ ROUTES = (
     ScopedRoute("/conversations/{id}/messages", next_message, methods=["POST"], scope=TokenScope.CHAT),
     ScopedRoute("/conversations", list_conversations, methods=["GET"], scope=TokenScope.READ),
     ScopedRoute("/conversations/{id}", get_conversation, methods=["GET"], scope=TokenScope.READ),
-    ScopedRoute("/conversations/{id}", rename, methods=["PATCH"], scope=TokenScope.CHAT),
+    ScopedRoute("/conversations/{id}", change, methods=["PATCH"], scope=TokenScope.CHAT),
+    ScopedRoute("/api/conversations/{id}/branches", get_branches, methods=["GET"], scope=TokenScope.READ),
+    ScopedRoute("/api/conversations/{id}/export", export, methods=["GET"], scope=TokenScope.READ),
     ScopedRoute("/api/conversations/{id}/context", get_context, methods=["GET"], scope=TokenScope.READ),
 )
 
@@ -112,9 +163,7 @@ ROUTES = (
 async def _send(request: Request, conversation: str | None) -> ASGIApp:
     parts = app_state_of(request)
     new = await read_json(request, NewMessage)
-    block = new.metadata.get("block")
-    if not isinstance(block, str | None):
-        raise InvalidField(("metadata", "block"), "It is a block's name.")
+    block = _chosen_block(new)
     message = SendMessage(
         content=new.content,
         block=block,
@@ -129,8 +178,20 @@ async def _send(request: Request, conversation: str | None) -> ASGIApp:
         if error.code != ErrorCode.NOT_FOUND or conversation is not None:
             raise
         blocks, sender = parts.services.blocks, sender_of(request)
-        raise await unknown_block_error(blocks, sender, block or "", ("metadata", "block")) from error
+        field = ("block",) if new.block is not None else ("metadata", "block")
+        raise await unknown_block_error(blocks, sender, block or "", field) from error
     return watch_turn(request, accepted, fresh=not accepted.duplicate)
+
+
+def _chosen_block(new: NewMessage) -> str | None:
+    """Return the block that a message names, in either place. Raises InvalidField if the places name different ones: it
+    must not reach the wrong agent."""
+    named = new.metadata.get("block")
+    if not isinstance(named, str | None):
+        raise InvalidField(("metadata", "block"), "It is a block's name.")
+    if new.block is not None and named not in (None, new.block):
+        raise InvalidField(("block",), "It is another block than that of metadata.block.")
+    return named if new.block is None else new.block
 
 
 async def _uploaded_files(request: Request, metadata: dict[str, object]) -> tuple[DocumentFile, ...]:
@@ -145,6 +206,23 @@ async def _uploaded_files(request: Request, metadata: dict[str, object]) -> tupl
     return tuple(found.values())
 
 
+def _branch_place(point: BranchPoint) -> BranchPlace:
+    return BranchPlace(
+        message_id=point.message,
+        turn_id=point.turn,
+        branches=tuple(
+            BranchItem(conversation_id=one.conversation, turn_id=one.turn, written_at=one.written_at)
+            for one in point.branches
+        ),
+    )
+
+
+def _fork_origin(origin: ForkedFrom | None) -> ForkOrigin | None:
+    if origin is None:
+        return None
+    return ForkOrigin(conversation_id=origin.conversation, turn_id=origin.turn, step=origin.step)
+
+
 def _conversation_item(summary: ConversationSummary) -> ConversationItem:
     return ConversationItem(
         id=summary.id,
@@ -152,6 +230,9 @@ def _conversation_item(summary: ConversationSummary) -> ConversationItem:
         created_at=summary.created_at,
         updated_at=summary.updated_at,
         message_count=summary.message_count,
+        pinned=summary.pinned,
+        archived=summary.archived,
+        forked_from=_fork_origin(summary.forked_from),
     )
 
 
@@ -162,6 +243,9 @@ def _detail(view: ConversationView) -> ConversationDetail:
         messages=tuple(_conversation_message(message) for message in view.messages),
         created_at=view.summary.created_at,
         updated_at=view.summary.updated_at,
+        pinned=view.summary.pinned,
+        archived=view.summary.archived,
+        forked_from=_fork_origin(view.summary.forked_from),
     )
 
 

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from trunkline.contracts.models.listing import AdapterListing
 from trunkline.contracts.turns.context_view import SentPart
@@ -13,19 +14,24 @@ from trunkline.workers.gateway.http.schemas.schema_base import SAID, In, Out
 class NewMessage(In, frozen=True, kw_only=True):
     """A message.
 
-    A request with the same ``metadata.client_message_id`` is a repeat of the same message. ``metadata.block`` names the
-    block of a new conversation. ``metadata.files`` are the ids of files that were uploaded by ``POST /v1/files`` and
-    belong to the message.
+    A request with the same ``metadata.client_message_id`` is a repeat of the same message. ``block`` or
+    ``metadata.block`` names the block of a new conversation; one that continues must belong to it. ``metadata.files``
+    are the ids of files that were uploaded by ``POST /v1/files`` and belong to the message.
     """
 
     content: Annotated[str, SAID]
+    block: str | None = None
     metadata: dict[str, Any] = {}
 
 
 class ConversationChanges(In, frozen=True, kw_only=True):
-    """A title for a conversation; null restores the title that is made from the first message."""
+    """Changes of a conversation, at least one. ``title`` is its title; null restores the title that is made from the
+    first message. ``pinned`` pins or unpins it. ``archived`` takes it off the list, or puts it back.
+    """
 
-    title: str | None
+    title: str | UnsetType | None = UNSET
+    pinned: bool | UnsetType = UNSET
+    archived: bool | UnsetType = UNSET
 
 
 class ConversationModel(In, frozen=True, kw_only=True):
@@ -62,14 +68,25 @@ class AnsweringModel(Out, frozen=True, kw_only=True):
     problem: str = ""
 
 
+class ForkOrigin(Out, frozen=True, kw_only=True):
+    """The place at which a conversation was forked: before the turn's model call number ``step`` (from 0)."""
+
+    conversation_id: str
+    turn_id: str
+    step: int
+
+
 class ConversationItem(Out, frozen=True, kw_only=True):
-    """A conversation in the list."""
+    """A conversation in the list. ``forked_from`` is the origin of a fork."""
 
     id: str
     title: str | None = None
     created_at: datetime
     updated_at: datetime
     message_count: int
+    pinned: bool = False
+    archived: bool = False
+    forked_from: ForkOrigin | None = None
 
 
 class ConversationList(Out, frozen=True, kw_only=True):
@@ -99,6 +116,37 @@ class ConversationDetail(Out, frozen=True, kw_only=True):
     messages: tuple[ConversationMessage, ...]
     created_at: datetime
     updated_at: datetime
+    pinned: bool = False
+    archived: bool = False
+    forked_from: ForkOrigin | None = None
+
+
+class BranchItem(Out, frozen=True, kw_only=True):
+    """One conversation behind a place: its turn there, and the time of that turn's last message."""
+
+    conversation_id: str
+    turn_id: str
+    written_at: datetime
+
+
+class BranchPlace(Out, frozen=True, kw_only=True):
+    """A place at which conversations part. ``message_id`` and ``turn_id`` are the first message behind it in the asked
+    conversation, and that message's turn. ``branches`` are in the order in which they were written; the asked
+    conversation is one of them.
+    """
+
+    message_id: str
+    turn_id: str
+    branches: tuple[BranchItem, ...]
+
+
+class BranchList(Out, frozen=True, kw_only=True):
+    """The places at which a conversation and its forks part, and all these conversations: first the one that the others
+    were forked from.
+    """
+
+    points: tuple[BranchPlace, ...]
+    family: tuple[ConversationItem, ...]
 
 
 class ConversationContext(Out, frozen=True, kw_only=True):
