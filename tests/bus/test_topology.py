@@ -17,6 +17,7 @@ from trunkline_bus import (
     Transform,
     apply,
 )
+from trunkline_bus.streams import topology
 from trunkline_bus.streams.retry import request_with_retry
 
 pytestmark = pytest.mark.anyio
@@ -91,6 +92,24 @@ async def test_an_unchangeable_setting_is_a_conflict_that_names_it(
         await apply(bus, Topology(streams=(changed,)))
     assert caught.value.setting == "storage"
     assert await apply(bus, namespace.topology) == []
+
+
+async def test_a_stream_is_recreated_though_the_deletion_is_repeated(
+    bus: Bus, namespace: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a slow disk the reply to a deletion comes too late, and that to the repeated one says that there is no
+    stream."""
+
+    async def late(link: Any, operation: str, *body: Any) -> dict[str, Any]:
+        if operation.startswith("STREAM.DELETE."):
+            await request_with_retry(link, operation, *body)
+        return await request_with_retry(link, operation, *body)
+
+    monkeypatch.setattr(topology, "request_with_retry", late)
+    await apply(bus, namespace.topology)
+    changed = msgspec.structs.replace(namespace.stream, storage="memory")
+    [change] = await apply(bus, Topology(streams=(changed,)), remake=(namespace.prefix,))
+    assert (change.name, change.action) == (namespace.prefix, "created")
 
 
 async def test_a_consumer_is_updated_or_conflicts(bus: Bus, namespace: Any, journal: Any) -> None:

@@ -86,7 +86,8 @@ async def _recreated(link: NatsConnection, spec: StreamSpec) -> TopologyChange |
         return await apply_spec(link, spec)
     except TopologyConflict as conflict:
         reply = await request_with_retry(link, f"STREAM.DELETE.{spec.name}")
-        if "error" in reply:
+        # A deletion whose reply comes too late is repeated, and then there is no such stream.
+        if "error" in reply and reply["error"].get("err_code") != STREAM_NOT_FOUND:
             raise conflict from error_of(reply["error"], f"stream {spec.name}")
         return await apply_spec(link, spec)
 
