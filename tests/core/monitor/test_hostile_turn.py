@@ -1,8 +1,6 @@
 """Turns under hostile conditions found by a reviewer, with all workers in one process on a real server."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +9,11 @@ import msgspec
 import pytest
 
 import trunkline
-from tests.block_client import BlockClient, client_of_new_block
+from tests.block_client import BlockClient
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.gateway.subjects import DECIDE_APPROVAL
-from trunkline.contracts.models.adapter import ModelAdapter
 from trunkline.contracts.streams import INBOX_STREAM
-from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.contracts.tools.tool import Proceed, ToolInvocation
 from trunkline.contracts.topology import topology
 from trunkline.contracts.turns.context import TurnInfo
 from trunkline.contracts.turns.feed_messages import (
@@ -32,7 +27,7 @@ from trunkline.contracts.turns.journal_messages import ModelCallPlanned, TurnFin
 from trunkline.contracts.turns.messages import ApprovalDecided, TurnRequested, TurnSteered
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.runtime.block_access import BlockAccess
-from trunkline.testing.platform import CHANNEL, Platform, PlatformClient, platform
+from trunkline.testing.platform import CHANNEL, PlatformClient
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.conversation_service import ConversationService
@@ -41,66 +36,9 @@ from trunkline.workers.monitor.feed_writer import TextStream
 from trunkline_bus import CallTimeout, Payload, RemoteFault, Subject, Topic, apply, new_id
 from trunkline_bus.streams.jetstream import request_api as jetstream
 
+from .conftest import Gate, Tools, scripted, scripted_at
+
 pytestmark = pytest.mark.anyio
-
-
-class Models:
-    """A plugin that brings a scripted model."""
-
-    def __init__(self, model: ModelAdapter) -> None:
-        self.model = model
-
-    @trunkline.hookimpl
-    def trunkline_models(self) -> Sequence[ModelAdapter]:
-        return [self.model]
-
-
-class Tools:
-    """Tools for the tests; ``log`` has their effects."""
-
-    def __init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin anew, for the next test."""
-        self.log: list[str] = []
-        self.gate = anyio.Event()
-
-    @trunkline.hookimpl
-    def trunkline_tools(self) -> Sequence[trunkline.Tool]:
-        @trunkline.tool(effect="write")
-        async def note(text: str) -> str:
-            """Note a text."""
-            self.log.append(text)
-            return f"noted {text}"
-
-        @trunkline.tool(effect="read")
-        async def wait() -> str:
-            """Wait until let go."""
-            await self.gate.wait()
-            return "let go"
-
-        return [note, wait]
-
-
-class AskFirst:
-    """A gate that wants a person's yes for every write."""
-
-    stage = "gate"
-
-    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
-        if invocation.spec.effect == "read" or invocation.approved == invocation.call_hash:
-            return await proceed(invocation)
-        return ToolOutcome(
-            call=invocation.context.call, status="approval", call_hash=invocation.call_hash,
-            question=f"Run {invocation.spec.name}?",
-        )  # fmt: skip
-
-
-class Gate:
-    @trunkline.hookimpl
-    def trunkline_tool_middleware(self) -> Sequence[Any]:
-        return [AskFirst()]
 
 
 class Around:
@@ -112,53 +50,6 @@ class Around:
     @trunkline.hookimpl
     def trunkline_turn_middleware(self) -> Sequence[Any]:
         return [self.middleware]
-
-
-@asynccontextmanager
-async def scripted(
-    *plugins: object, home: Path | None = None, **config: Any
-) -> AsyncIterator[tuple[Platform, ScriptedModel]]:
-    model = ScriptedModel()
-    settings = {"runtime.provider_adapter": model.name, **config}
-    async with platform(home, plugins=[Models(model), *plugins], config=settings) as running:
-        yield running, model
-
-
-@dataclass(frozen=True)
-class Shared:
-    """A platform that tests share, its model and its tools. A person decides about every write."""
-
-    running: Platform
-    model: ScriptedModel
-    tools: Tools
-
-
-@pytest.fixture(scope="module")
-async def shared(anyio_backend: str) -> AsyncIterator[Shared]:
-    """One platform for the tests without plugins, settings or a home of their own."""
-    tools = Tools()
-    async with scripted(tools, Gate()) as (running, model):
-        yield Shared(running, model, tools)
-
-
-@pytest.fixture
-def tools(shared: Shared) -> Tools:
-    """The tools of the shared platform, which have done nothing."""
-    shared.tools.forget()
-    return shared.tools
-
-
-@pytest.fixture
-def model(shared: Shared) -> ScriptedModel:
-    """The model of the shared platform, which was asked nothing."""
-    shared.model.requests.clear()
-    return shared.model
-
-
-@pytest.fixture
-async def client(shared: Shared, tools: Tools, model: ScriptedModel) -> BlockClient:
-    """A client of the shared platform, with a block of its own."""
-    return await client_of_new_block(shared.running)
 
 
 async def until(check: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
@@ -293,12 +184,12 @@ async def until_message_is_stored(running: PlatformClient, conversation: str, te
 async def test_a_message_behind_a_parked_turn_waits_through_a_restart(tmp_path: Path) -> None:
     """The order of a conversation does not depend on the monitor that owns it."""
     tools = Tools()
-    async with scripted(tools, Gate(), home=tmp_path) as (running, _):
+    async with scripted_at(tmp_path, tools, Gate()) as (running, _):
         first = await running.send('call:note {"text": "x"} ;; say:one')
         (asked,) = await asked_of(running, first)
         await status_is(running, first.turn, "parked")
         second = await running.send("say:two", conversation=first.conversation)
-    async with scripted(tools, Gate(), home=tmp_path) as (running, _):
+    async with scripted_at(tmp_path, tools, Gate()) as (running, _):
         assert (await running.say("say:elsewhere")).text == "elsewhere"
         with anyio.move_on_after(3):
             await running.answer(second)

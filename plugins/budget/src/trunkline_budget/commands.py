@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline import PluginSettings
-from trunkline.api.cli import Group
+from trunkline.api.cli import Command, Group
 from trunkline_budget.settings import BudgetSettings
 
 if TYPE_CHECKING:
@@ -41,7 +41,18 @@ def budget_group(settings: PluginSettings) -> click.Group:
         "trunkline budget set" changes one while the platform runs.
         """
 
-    @budget.command("list", examples="trunkline budget list\ntrunkline budget list --json")
+    for command in (
+        _list_command(settings),
+        _history_command(),
+        _reset_command(settings),
+        _set_command(settings),
+    ):
+        budget.add_command(command)
+    return budget
+
+
+def _list_command(settings: PluginSettings) -> click.Command:
+    @click.command("list", cls=Command, examples="trunkline budget list\ntrunkline budget list --json")
     @click.option("--json", "as_json", is_flag=True, help="Print JSON; amounts of money are micro-USD.")
     def list_budgets(as_json: bool) -> None:
         """Show what is used of each budget."""
@@ -61,7 +72,13 @@ def budget_group(settings: PluginSettings) -> click.Group:
         else:
             _print_states(states, limits)
 
-    @budget.command("history", examples="trunkline budget history\ntrunkline budget history --json")
+    return list_budgets
+
+
+def _history_command() -> click.Command:
+    @click.command(
+        "history", cls=Command, examples="trunkline budget history\ntrunkline budget history --json"
+    )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON; amounts of money are micro-USD.")
     def history(as_json: bool) -> None:
         """Show which budgets were used up or reset in the last 30 days. Memory keeps all, in budgets/."""
@@ -73,7 +90,13 @@ def budget_group(settings: PluginSettings) -> click.Group:
         else:
             _print_events(events)
 
-    @budget.command("reset", examples="trunkline budget reset\ntrunkline budget reset --block main")
+    return history
+
+
+def _reset_command(settings: PluginSettings) -> click.Command:
+    @click.command(
+        "reset", cls=Command, examples="trunkline budget reset\ntrunkline budget reset --block main"
+    )
     @click.option("--block", default="", help="The budgets of this block instead of those of all blocks.")
     @click.option("--json", "as_json", is_flag=True, help="Print JSON; amounts of money are micro-USD.")
     def reset(block: str, as_json: bool) -> None:
@@ -97,7 +120,11 @@ def budget_group(settings: PluginSettings) -> click.Group:
         for event in events:
             print_done(describe_budget_event(event))
 
-    @budget.command("set", examples=SET_EXAMPLES)
+    return reset
+
+
+def _set_command(settings: PluginSettings) -> click.Command:
+    @click.command("set", cls=Command, examples=SET_EXAMPLES)
     @click.argument("key")
     @click.argument("value")
     @click.option("--json", "as_json", is_flag=True, help="Print all limits as JSON; amounts are US dollars.")
@@ -120,7 +147,7 @@ def budget_group(settings: PluginSettings) -> click.Group:
         else:
             print_done(f"Limits: {'; '.join(described_limits(limits)) or 'none'}.")
 
-    return budget
+    return set_value
 
 
 def _number(value: str) -> float:
