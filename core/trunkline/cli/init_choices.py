@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.init_settings import InitSettings
-from trunkline.cli.model_servers import ModelServer, default_servers, probe_servers
 from trunkline.cli.output import fit_text
+from trunkline.runtime.model_servers import ModelServer, default_servers, probe_servers
 
 if TYPE_CHECKING:
     from trunkline.contracts.plugins.extensions import AdapterSetup

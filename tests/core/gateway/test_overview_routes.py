@@ -241,6 +241,8 @@ async def test_what_counts_for_all_blocks_is_for_the_owner_alone(env: Environmen
             ("get", "/api/plugins"),
             ("get", "/api/settings"),
             ("patch", "/api/settings/plugins.git"),
+            ("get", "/api/setup"),
+            ("post", "/api/setup/servers"),
             ("get", "/api/dead-letters"),
             ("get", f"/api/dead-letters/{id}"),
             ("post", f"/api/dead-letters/{id}/retry"),

@@ -61,6 +61,7 @@ async def test_mb_f20_each_section_has_a_schema_and_its_values(env: Environment)
     shell = found["plugins.shell"]["schema"]["properties"]
     assert shell["path"]["items"]["readOnly"], "no path is changed from afar"
     assert found["gateway"]["values"]["default_block"] == "main" and "host" not in found["gateway"]["values"]
+    assert set(found["runtime"]["schema"]["properties"]) == {"provider_adapter"}
     assert "bus" not in found and "permissions" not in found
     listed = (await env.http.get("/api/plugins")).json()["plugins"]
     asks = next(one for one in listed if one["owner"] == "trunkline-web")["asks"]

@@ -35,6 +35,7 @@ from trunkline.workers.gateway.panic_service import PanicService
 from trunkline.workers.gateway.queue_head import QueueHeadCache
 from trunkline.workers.gateway.queue_limiter import QueueLimiter
 from trunkline.workers.gateway.settings_service import SettingsService
+from trunkline.workers.gateway.setup_service import SetupService
 from trunkline.workers.gateway.trace_service import TraceService
 from trunkline.workers.gateway.transcript_index import TranscriptIndex
 from trunkline.workers.gateway.turn_lookup import TurnLookup
@@ -67,6 +68,7 @@ class Services:
     dead_letters: DeadLetterService
     overview: OverviewService
     settings: SettingsService
+    setup: SetupService
     room: BusDiskSpace
     audit: AuditLog
     plugins: Plugins
@@ -132,6 +134,7 @@ class Services:
             dead_letters=DeadLetterService(bus),
             overview=OverviewService(bus, KillSwitch(context.home.path)),
             settings=SettingsService(context.config, plugins, audit),
+            setup=SetupService(context.config, plugins),
             room=room,
             audit=audit,
             plugins=plugins,

@@ -110,15 +110,26 @@ def settings_forms(sections: Iterable[OwnedItem[ConfigSection]]) -> tuple[Settin
 
 def _schema(kind: type[msgspec.Struct], only: tuple[str, ...] | None = None) -> dict[str, Any]:
     """Return the JSON Schema of a section, with its docstring; without fields if it has a type that JSON lacks."""
+    about = cleandoc(kind.__doc__ or "")
+    fields = [one for one in msgspec.structs.fields(kind) if only is None or one.encode_name in only]
+    shown = msgspec.defstruct(kind.__name__, [_declared(one) for one in fields], kw_only=True)
     try:
-        whole = msgspec.json.schema(kind, schema_hook=_path_schema)
+        whole = msgspec.json.schema(shown, schema_hook=_path_schema)
     except TypeError:
-        return {"type": "object", "description": cleandoc(kind.__doc__ or ""), "properties": {}}
+        return {"type": "object", "description": about, "properties": {}}
     others: dict[str, Any] = whole.get("$defs", {})
     root: dict[str, Any] = others.pop(whole["$ref"].rpartition("/")[2])
-    properties = {name: field for name, field in root["properties"].items() if only is None or name in only}
-    about = cleandoc(root.get("description", ""))
-    return {**root, "description": about, "properties": properties, **({"$defs": others} if others else {})}
+    return {**root, "description": about, **({"$defs": others} if others else {})}
+
+
+def _declared(field: msgspec.structs.FieldInfo) -> Any:
+    """Return the declaration of a field by its name in the file. JSON has paths as texts."""
+    if field.required:
+        return field.encode_name, field.type
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.encode_name, field.type, msgspec.field(default_factory=field.default_factory)
+    default = str(field.default) if isinstance(field.default, Path) else field.default
+    return field.encode_name, field.type, default
 
 
 def _path_schema(kind: type) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-/** The first steps: the model that answers, who the agent is, how it asks, and a first answer. Everything here can be
- * changed later on the page of blocks. */
-import { useCallback, useState, type SyntheticEvent } from "react";
+/** The first steps: the model that answers, the first block, how it asks, and a first answer. Everything here can be
+ * changed later on the pages of blocks and of settings. */
+import { useCallback, useEffect, useState, type SyntheticEvent } from "react";
 
 import { api, dataOf, type Schemas } from "../api/client";
 import { useLoaded } from "../api/useLoaded";
@@ -13,9 +13,13 @@ import { Permitted, useMay } from "../session/Permitted";
 import "../styles/pages.css";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
+import { ModelStep } from "./ModelStep";
+import { AS_IT_IS, isReady, prepareBlock, saveSettings, type Plan } from "./plan";
 
 const APPROVALS = ["all", "some", "none"] as const;
 type Approvals = (typeof APPROVALS)[number];
+
+const ASK_AGAIN_MS = 2000;
 
 export default function SetupPage() {
   const t = useTexts();
@@ -36,24 +40,34 @@ export default function SetupPage() {
 function Steps({ block }: { block: Schemas["BlockState"] }) {
   const t = useTexts();
   const store = useChatStore();
-  const [model, setModel] = useState(block.config.model ?? "");
-  const [name, setName] = useState(block.config.monitor_name ?? "");
+  const [plan, setPlan] = useState<Plan>({ ...AS_IT_IS, model: block.config.model ?? "" });
+  const [name, setName] = useState(block.name);
+  const [agent, setAgent] = useState(block.config.monitor_name ?? "");
   const [approvals, setApprovals] = useState<Approvals>(() => APPROVALS.find((one) => one === block.config.permissions?.approvals) ?? "some");
   const [failure, setFailure] = useState<unknown>(null);
-  const begin = (event: SyntheticEvent) => {
-    event.preventDefault();
-    const config = { model: model || null, monitor_name: name.trim() || null, permissions: { approvals } };
-    const changes = { params: { path: { name: block.name } }, body: { config } };
-    dataOf(api.PATCH("/api/blocks/{name}", changes)).then(() => {
-      store.send(NEW, { content: t("setup.first"), files: [], block: block.name });
+  const [isWaiting, setWaiting] = useState(false);
+  const model = plan.model || (plan.settings === null ? t("setup.default") : plan.adapter);
+  const finish = () => {
+    const config = { model: plan.settings === null && plan.model ? plan.model : null, monitor_name: agent.trim() || null, permissions: { approvals } };
+    prepareBlock(name.trim(), config).then(() => {
+      store.send(NEW, { content: t("setup.first"), files: [], block: name.trim() });
       goTo("chat");
     }, setFailure);
   };
+  const begin = (event: SyntheticEvent) => {
+    event.preventDefault();
+    setFailure(null);
+    if (plan.settings === null) finish();
+    else saveSettings(plan).then(() => setWaiting(true), setFailure);
+  };
+  if (isWaiting) return <Restart plan={plan} failure={failure} onReady={finish} />;
   return (
     <form className="setup" onSubmit={begin}>
-      <ModelStep model={model} onChange={setModel} />
+      <ModelStep plan={plan} onChange={setPlan} />
+      <h2><label htmlFor="setup-block">{t("setup.block")}</label></h2>
+      <input id="setup-block" value={name} required onChange={(event) => setName(event.target.value)} />
       <h2><label htmlFor="setup-name">{t("setup.name")}</label></h2>
-      <input id="setup-name" value={name} maxLength={60} placeholder={t("chat.agent")} onChange={(event) => setName(event.target.value)} />
+      <input id="setup-name" value={agent} maxLength={60} placeholder={t("chat.agent")} onChange={(event) => setAgent(event.target.value)} />
       <fieldset>
         <legend>{t("blocks.approvals")}</legend>
         {APPROVALS.map((one) => (
@@ -63,33 +77,29 @@ function Steps({ block }: { block: Schemas["BlockState"] }) {
         ))}
         {approvals === "none" && <Notice kind="info">{t("setup.never")}</Notice>}
       </fieldset>
-      <p>{t("setup.announce", { message: t("setup.first"), model: model || t("setup.default") })}</p>
+      <p>{t(plan.settings === null ? "setup.announce" : "setup.announce.restart", { message: t("setup.first"), model })}</p>
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
-      <Button kind="primary" type="submit">{t("setup.begin")}</Button>
+      <Button kind="primary" type="submit">{t(plan.settings === null ? "setup.begin" : "setup.save")}</Button>
     </form>
   );
 }
 
-/** The models of the configured vendors, and why others cannot be listed. */
-function ModelStep({ model, onChange }: { model: string; onChange: (model: string) => void }) {
+/** Waits until a monitor has the adapter, which it takes at its start, and goes on by itself. */
+function Restart({ plan, failure, onReady }: { plan: Plan; failure: unknown; onReady: () => void }) {
   const t = useTexts();
-  const ask = useCallback(() => dataOf(api.GET("/api/models")), []);
-  const { data, failure } = useLoaded(ask);
-  const problems = (data?.adapters ?? []).filter((one) => one.problem);
+  const [isFound, setFound] = useState(false);
+  const { adapter } = plan;
+  useEffect(() => {
+    if (isFound) return;
+    const timer = setInterval(() => void isReady(adapter).then((is) => setFound((before) => before || is), () => undefined), ASK_AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [adapter, isFound]);
   return (
     <>
-      <h2><label htmlFor="setup-model">{t("blocks.model")}</label></h2>
-      <select id="setup-model" value={model} onChange={(event) => onChange(event.target.value)}>
-        <option value="">{t("setup.default")}</option>
-        {data?.adapters.map((adapter) => (
-          <optgroup key={adapter.adapter} label={adapter.adapter}>
-            {(adapter.models ?? []).map((one) => <option key={one.name}>{one.name}</option>)}
-          </optgroup>
-        ))}
-      </select>
+      <Notice kind="info">{t(isFound ? "setup.ready" : "setup.restart", { adapter })}</Notice>
+      {plan.settings?.api_key && !isFound && <p>{t("setup.restart.key", { variable: plan.settings.api_key })}</p>}
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
-      {problems.map((one) => <p key={one.adapter} className="dim">{one.adapter}: {one.problem}</p>)}
-      <p className="dim">{t("setup.keys")}</p>
+      {isFound && <Button kind="primary" onClick={onReady}>{t("setup.begin")}</Button>}
     </>
   );
 }

@@ -36,6 +36,7 @@ from trunkline.workers.gateway.http.routes import (
     recall_routes,
     sessions,
     settings_routes,
+    setup_routes,
     socket,
     token_routes,
     trace_routes,
@@ -82,6 +83,7 @@ def described_routes(metrics_for: Literal["token", "open", "off"] = "token") -> 
         *overview_routes.ROUTES,
         *plugin_routes.ROUTES,
         *settings_routes.ROUTES,
+        *setup_routes.ROUTES,
         *panic_routes.ROUTES,
         *metrics.metrics_routes(metrics_for),
     ]

@@ -21,6 +21,7 @@ from trunkline.workers.gateway.http.schemas import overview_schemas as overview
 from trunkline.workers.gateway.http.schemas import passkey_schemas as passkeys
 from trunkline.workers.gateway.http.schemas import platform_schemas as system
 from trunkline.workers.gateway.http.schemas import settings_schemas as settings
+from trunkline.workers.gateway.http.schemas import setup_schemas as setup
 from trunkline.workers.gateway.http.schemas import turn_schemas as turns
 
 EVENT_STREAM = "stream"
@@ -160,6 +161,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "patch", "/api/settings/{section}", "Change settings of a section.",
         settings.SettingsChanges, 200, settings.SettingsSection,
     ),
+    ("get", "/api/setup", "Model vendors and what each needs.", None, 200, setup.SetupChoices),
+    ("post", "/api/setup/servers", "Look for model servers on this machine.", None, 200, setup.ModelServers),
     ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.ChatCompletion),
     (
         "post", "/v1/responses", "OpenAI's Responses API.",

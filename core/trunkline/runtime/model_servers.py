@@ -1,6 +1,6 @@
 """Finds model servers with OpenAI's protocol at their default addresses on this machine, and lists their models.
 
-Only ``trunkline init`` searches, after announcing it. Uses only the standard library.
+Only ``trunkline init`` and the first steps of the web app search, after announcing it. Uses only the standard library.
 """
 
 import json
