@@ -123,7 +123,7 @@ async def test_a_conversation_is_renamed_and_found(signed_in: Visit) -> None:
     page = await signed_in.open()
     await send(page, "say:about turnips")
     await expect(page.get_by_role("button", name="Ask again")).to_be_visible()
-    await page.get_by_role("button", name="Rename “say:about turnips”").click()
+    await choose(page, "say:about turnips", "Rename")
     await page.get_by_role("textbox", name="Name of the conversation").fill("Root vegetables")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("heading", name="Root vegetables")).to_be_visible()
@@ -133,17 +133,80 @@ async def test_a_conversation_is_renamed_and_found(signed_in: Visit) -> None:
     ).to_be_visible()
 
 
-async def test_a_message_is_changed_as_a_fork(signed_in: Visit) -> None:
-    """A changed message is answered in a new conversation; the first one stays."""
+async def choose(page: Page, title: str, action: str) -> None:
+    """Choose an action from the menu of a conversation in the list."""
+    await page.get_by_role("button", name=f"Actions for “{title}”").click()
+    await page.get_by_role("menuitem", name=action, exact=True).click()
+
+
+async def test_a_conversation_is_pinned_archived_and_saved(signed_in: Visit) -> None:
+    """A pin stands above the others, also after a reload. An archived conversation leaves the list, is found by the
+    search and in the archive, and is put back. The file has the whole conversation."""
     page = await signed_in.open()
-    await send(page, "say:one")
+    listed = page.get_by_role("complementary")
+    await send(page, "say:about parsnips")
     await expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+    await choose(page, "say:about parsnips", "Pin")
+    pinned = listed.get_by_role("region", name="Pinned").get_by_role("link", name="say:about parsnips")
+    await expect(pinned).to_be_visible()
+    await page.reload()
+    await expect(pinned).to_be_visible()
+    async with page.expect_download() as download:
+        await choose(page, "say:about parsnips", "Save as Markdown")
+    saved = await download.value
+    assert saved.suggested_filename.endswith(".md")
+    assert "about parsnips" in (await saved.path()).read_text()
+    await choose(page, "say:about parsnips", "Archive")
+    link = listed.get_by_role("link", name="say:about parsnips")
+    await expect(link).to_have_count(0)
+    await page.get_by_role("searchbox").fill("parsnips")
+    await expect(listed.get_by_text("archived", exact=False).first).to_be_visible()
+    await expect(link).to_be_visible()
+    await page.get_by_role("searchbox").fill("")
+    await expect(link).to_have_count(0)
+    await page.get_by_role("button", name="Archived conversations").click()
+    await expect(link).to_be_visible()
+    await choose(page, "say:about parsnips", "Put back on the list")
+    await expect(link).to_have_count(0)
+    await page.get_by_role("button", name="Archived conversations").click()
+    await expect(pinned).to_be_visible()
+
+
+async def test_branches_are_stepped_through(signed_in: Visit) -> None:
+    """A changed message is answered in a new conversation, below what came before it, and the first one stays. Both
+    places say so and lead to each other, after a reload and by keyboard, too; the answer that was asked for again is a
+    third one."""
+    page = await signed_in.open()
+    await send(page, "say:before")
+    await expect(page.get_by_role("button", name="Ask again")).to_have_count(1)
+    await send(page, "say:one")
+    await expect(page.get_by_role("button", name="Ask again")).to_have_count(2)
     before = page.url
-    await page.get_by_role("button", name="Edit").click()
+    await page.get_by_role("button", name="Edit").last.click()
     await page.get_by_role("dialog").get_by_label("Message").fill("say:two")
     await page.get_by_role("dialog").get_by_role("button", name="Send").click()
     await expect(page.locator(".answer", has_text="two")).to_be_visible()
     assert page.url != before
+    questions = page.locator(".question p")
+    await expect(page.get_by_role("group", name="Branch 2 of 2")).to_be_visible()
+    await expect(questions).to_have_text(["say:before", "say:two"])
+    await page.reload()
+    await page.get_by_role("button", name="Branch before").click()
+    await expect(page.get_by_role("group", name="Branch 1 of 2")).to_be_focused()
+    await expect(questions).to_have_text(["say:before", "say:one"])
+    assert page.url.startswith(before)
+    await page.get_by_role("button", name="Ask again").last.click()
+    await expect(page.get_by_role("group", name="Branch 3 of 3")).to_be_visible()
+    await page.reload()
+    third = page.get_by_role("group", name="Branch 3 of 3")
+    await third.get_by_role("button", name="Branch before").focus()
+    await page.keyboard.press("ArrowLeft")
+    await expect(page.get_by_role("group", name="Branch 2 of 3")).to_be_focused()
+    await expect(questions).to_have_text(["say:before", "say:two"])
+    await page.keyboard.press("ArrowRight")
+    await expect(third).to_be_focused()
+    await expect(questions).to_have_text(["say:before", "say:one"])
+    await expect(page.get_by_role("button", name="Next branch")).to_be_disabled()
 
 
 async def test_reasoning_is_folded(signed_in: Visit) -> None:

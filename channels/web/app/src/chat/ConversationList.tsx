@@ -1,25 +1,30 @@
-/** The conversations of all channels, newest first, with search and names. */
-import { useCallback, useEffect, useState } from "react";
+/** The conversations of all channels: the pinned ones, then the others, newest first. A search looks into archived ones,
+ * too. */
+import { useState } from "react";
 
-import { api, dataOf, type Schemas } from "../api/client";
+import type { Schemas } from "../api/client";
 import { useLanguage, useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
 import { addressOf } from "../router";
-import { useMay } from "../session/Permitted";
 import { Button } from "../ui/Button";
-import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
-import { useChatStore } from "./ChatContext";
+import { ConversationMenu } from "./ConversationMenu";
+import { useConversations } from "./useConversations";
 
 type Item = Schemas["ConversationItem"];
-
-const PAGE = 30;
-const TYPING_MS = 250;
 
 export function ConversationList({ current, onChosen }: { current: string; onChosen: () => void }) {
   const t = useTexts();
   const [search, setSearch] = useState("");
-  const { items, total, failure, more, refresh } = useConversations(search, current);
+  const [isArchive, setArchive] = useState(false);
+  const { pinned, items, total, failure, more, refresh } = useConversations(search, isArchive, current);
+  const rows = (shown: Item[]) => (
+    <ul>
+      {shown.map((item) => (
+        <Row key={item.id} item={item} isCurrent={item.id === current} onChosen={onChosen} onChanged={refresh} />
+      ))}
+    </ul>
+  );
   return (
     <aside className="conversation-list" aria-label={t("chat.conversations")}>
       <a className="button button-primary" href={addressOf("chat")} onClick={onChosen}>
@@ -27,72 +32,39 @@ export function ConversationList({ current, onChosen }: { current: string; onCho
       </a>
       <input type="search" aria-label={t("chat.search")} placeholder={t("chat.search")} value={search} onChange={(event) => setSearch(event.target.value)} />
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
-      <ul>
-        {items.map((item) => (
-          <Row key={item.id} item={item} isCurrent={item.id === current} onChosen={onChosen} onRenamed={refresh} />
-        ))}
-      </ul>
-      {items.length === 0 && failure === null && <p className="dim">{t(search ? "chat.noMatch" : "chat.none")}</p>}
+      {pinned.length > 0 && (
+        <section aria-label={t("chat.pinned")}>
+          <h2 className="dim">{t("chat.pinned")}</h2>
+          {rows(pinned)}
+        </section>
+      )}
+      {rows(items)}
+      {items.length + pinned.length === 0 && failure === null && (
+        <p className="dim">{t(search ? "chat.noMatch" : isArchive ? "chat.noArchived" : "chat.none")}</p>
+      )}
       {items.length < total && <Button onClick={more}>{t("chat.more")}</Button>}
+      <Button kind="icon" className="archive-button" aria-pressed={isArchive} onClick={() => setArchive(!isArchive)}>
+        {t("chat.archived")}
+      </Button>
     </aside>
   );
 }
 
-function Row({ item, isCurrent, onChosen, onRenamed }: { item: Item; isCurrent: boolean; onChosen: () => void; onRenamed: () => void }) {
+function Row({ item, isCurrent, onChosen, onChanged }: { item: Item; isCurrent: boolean; onChosen: () => void; onChanged: () => void }) {
   const { t, locale } = useLanguage();
-  const store = useChatStore();
-  const mayChat = useMay("chat");
-  const [title, setTitle] = useState<string | null>(null);
-  const [failure, setFailure] = useState<unknown>(null);
-  const rename = () => {
-    const changes = { params: { path: { id: item.id } }, body: { title: title?.trim() ? title.trim() : null } };
-    dataOf(api.PATCH("/conversations/{id}", changes)).then((renamed) => {
-      store.rename(item.id, renamed.title ?? "");
-      onRenamed();
-    }, setFailure);
-  };
   return (
     <li>
       <a href={addressOf("chat", item.id)} aria-current={isCurrent ? "true" : undefined} onClick={onChosen}>
         <span className="list-title">{item.title ?? item.id}</span>
-        <time className="dim" dateTime={item.updated_at}>
-          {new Date(item.updated_at).toLocaleString(locale, { dateStyle: "short", timeStyle: "short" })}
-        </time>
+        <span className="dim">
+          <time dateTime={item.updated_at}>
+            {new Date(item.updated_at).toLocaleString(locale, { dateStyle: "short", timeStyle: "short" })}
+          </time>
+          {item.forked_from && ` · ${t("chat.fork")}`}
+          {item.archived && ` · ${t("chat.isArchived")}`}
+        </span>
       </a>
-      {mayChat && (
-        <Button kind="icon" aria-label={t("chat.rename", { title: item.title ?? "" })} onClick={() => setTitle(item.title ?? "")}>
-          ✎
-        </Button>
-      )}
-      {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
-      {title !== null && (
-        <Dialog title={t("chat.rename.title")} submit={t("ui.save")} onClose={() => setTitle(null)} onSubmit={rename}>
-          <input aria-label={t("chat.rename.title")} value={title} maxLength={200} onChange={(event) => setTitle(event.target.value)} />
-          <p className="dim">{t("chat.rename.how")}</p>
-        </Dialog>
-      )}
+      <ConversationMenu item={item} onChanged={onChanged} />
     </li>
   );
-}
-
-/** The first pages of the list. They are read again when the search or the conversation changes. */
-function useConversations(search: string, current: string) {
-  const [pages, setPages] = useState(1);
-  const [result, setResult] = useState<{ items: Item[]; total: number; failure: unknown }>({ items: [], total: 0, failure: null });
-  const refresh = useCallback(() => {
-    const query = { limit: Math.min(PAGE * pages, 100), ...(search ? { search } : {}) };
-    dataOf(api.GET("/conversations", { params: { query } })).then(
-      ({ conversations, total }) => setResult({ items: conversations, total, failure: null }),
-      (failure: unknown) => setResult((before) => ({ ...before, failure })),
-    );
-  }, [search, pages]);
-  useEffect(() => {
-    const timer = setTimeout(refresh, search ? TYPING_MS : 0);
-    return () => clearTimeout(timer);
-  }, [refresh, search, current]);
-  useEffect(() => {
-    window.addEventListener("focus", refresh);
-    return () => window.removeEventListener("focus", refresh);
-  }, [refresh]);
-  return { ...result, more: () => setPages(pages + 1), refresh };
 }

@@ -8,6 +8,7 @@ import { Notice } from "../ui/Notice";
 import { useConversationOutline } from "./ChatContext";
 import type { Conversation } from "./store";
 import { TurnView } from "./TurnView";
+import { useBranches } from "./useBranches";
 
 const NEAR_END = 80;
 
@@ -17,6 +18,7 @@ export function TurnList({ conversation, shown }: { conversation: Conversation; 
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const { turns } = conversation;
+  const branches = useBranches(conversation);
   const outline = useConversationOutline(conversation.id);
   // With another function the places of all turns are computed again.
   const getItemKey = useCallback((index: number) => outline.turns[index]?.key ?? index, [outline]);
@@ -63,7 +65,7 @@ export function TurnList({ conversation, shown }: { conversation: Conversation; 
               data-shown={item.index === at}
               style={{ transform: `translateY(${item.start}px)` }}
             >
-              <TurnView conversation={conversation.id} turn={turn} />
+              <TurnView conversation={conversation.id} turn={turn} branches={branches.get(turn.id)} />
             </div>
           );
         })}

@@ -5,11 +5,13 @@ import { useTexts } from "../i18n";
 import { ApiError } from "../api/client";
 import { sentence } from "../i18n/errors";
 import { Notice } from "../ui/Notice";
+import { BranchStepper } from "./BranchStepper";
 import { hudOf } from "./hud";
 import { HudView } from "./HudView";
 import { ToolCard } from "./ToolCard";
 import { TurnActions } from "./TurnActions";
 import type { Part, StatusPart, Turn } from "./turn";
+import type { Branch } from "./useBranches";
 
 const loadMarkdown = () => import("../markdown/Markdown");
 const Markdown = lazy(loadMarkdown);
@@ -19,10 +21,18 @@ export function prepareAnswers(): void {
   setTimeout(() => void loadMarkdown().catch(() => undefined), 300);
 }
 
-export const TurnView = memo(function TurnView({ conversation, turn }: { conversation: string; turn: Turn }) {
+interface Props {
+  conversation: string;
+  turn: Turn;
+  /** What else follows the turn before this one, if anything does. */
+  branches: Branch[] | undefined;
+}
+
+export const TurnView = memo(function TurnView({ conversation, turn, branches }: Props) {
   const t = useTexts();
   return (
     <article className="turn" aria-busy={turn.phase === "running"}>
+      {branches && <BranchStepper branches={branches} turn={turn.id} />}
       {turn.questions.map((question, index) => (
         <div key={index} className="question">
           <h2 className="hidden">{t("chat.you")}</h2>

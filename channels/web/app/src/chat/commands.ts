@@ -208,6 +208,6 @@ async function context(session: CommandSession): Promise<string> {
 }
 
 async function save(session: CommandSession): Promise<string> {
-  await saveConversation(place(session));
+  await saveConversation(place(session), "json");
   return "";
 }

@@ -1,14 +1,19 @@
-/** Saves a conversation as a JSON file, with the calls of tools and their results. */
+/** Saves a conversation with its branches as a file, with the calls of tools and their results. */
 import { api, dataOf } from "../api/client";
 
+export type ExportFormat = "markdown" | "json";
+
+const ENDINGS: Record<ExportFormat, string> = { markdown: "md", json: "json" };
+
 /** Raises ApiError. */
-export async function saveConversation(id: string): Promise<void> {
-  const stored = await dataOf(api.GET("/conversations/{id}", { params: { path: { id }, query: { include: "tools" } } }));
-  saveFile(`${id}.json`, JSON.stringify(stored, null, 2), "application/json");
+export async function saveConversation(id: string, format: ExportFormat): Promise<void> {
+  const params = { path: { id }, query: { format } };
+  const file = await dataOf(api.GET("/api/conversations/{id}/export", { params, parseAs: "blob" }));
+  saveFile(`${id}.${ENDINGS[format]}`, file);
 }
 
-function saveFile(name: string, text: string, type: string): void {
-  const address = URL.createObjectURL(new Blob([text], { type }));
+function saveFile(name: string, content: Blob): void {
+  const address = URL.createObjectURL(content);
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

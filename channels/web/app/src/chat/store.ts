@@ -31,6 +31,8 @@ export class ChatStore {
   /** The ids of the events of each turn that runs: two subscriptions, one after the other, may send the same. */
   private readonly seen = new Map<string, Set<string>>();
   private frame = 0;
+  /** The turn of the branch that a person is stepping to; "" if none. */
+  private stepTarget = "";
   /** The conversations that are being read, and whether somebody asked again meanwhile. */
   private readonly loading = new Map<string, boolean>();
 
@@ -128,6 +130,18 @@ export class ChatStore {
 
   rename(id: string, title: string): void {
     this.change(id, { title });
+  }
+
+  /** A person steps to the branch with this turn, in another conversation. */
+  beginStep(turn: string): void {
+    this.stepTarget = turn;
+  }
+
+  /** Whether a person stepped to this turn. The step ends there. */
+  endStep(turn: string): boolean {
+    const isHere = turn !== "" && this.stepTarget === turn;
+    if (isHere) this.stepTarget = "";
+    return isHere;
   }
 
   /** Show a turn that was begun as a fork. */
