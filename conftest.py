@@ -40,8 +40,11 @@ def shared_certificates() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that take minutes. Begun last, each would run alone while other processes have no more."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Begin with the tests that take minutes. Begun last, each would run alone while other processes have no more.
+    Then come those that read all source files: one process gets them together, and parses the files once."""
+    items.sort(
+        key=lambda item: (item.get_closest_marker("slow") is None, "architecture" not in item.path.parts)
+    )
 
 
 @pytest.hookimpl(wrapper=True)

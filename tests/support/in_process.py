@@ -7,6 +7,7 @@ skips it: Python announces each start to its audit hooks. So no test of this run
 """
 
 import inspect
+import platform
 import sys
 from collections.abc import Generator, Iterator
 from types import CodeType, FunctionType, ModuleType
@@ -65,6 +66,7 @@ class InProcess:
         self._started = False
         self._skipped = False
         self._starters = Starters()
+        platform.processor()  # Python asks a program once, and vendors' libraries ask Python with each request
         sys.addaudithook(self._audit)
 
     def _audit(self, event: str, _: tuple[Any, ...]) -> None:

@@ -56,13 +56,14 @@ def test_a_process_start_skips_a_test_in_every_case(pytester: pytest.Pytester) -
     pytester.makeconftest((Path(__file__).parent / "in_process.py").read_text(encoding="utf-8"))
     pytester.makepyfile(
         """
-        import contextlib, importlib, sys
+        import contextlib, importlib, platform, sys
         import pytest
 
         def start(): return getattr(importlib.import_module("sub" + "process"), "run")([sys.executable, "-c", ""])
         def test_handles(): contextlib.suppress(Exception).__enter__(); pytest.raises(Exception, start)
         def test_starts(): start()
         def test_starts_none(): assert True
+        def test_asks_for_the_processor(): platform.processor()
 
         @pytest.fixture(scope="module")
         def shared():
@@ -76,5 +77,5 @@ def test_a_process_start_skips_a_test_in_every_case(pytester: pytest.Pytester) -
         """
     )
     pytester.runpytest_subprocess("--in-process", "-p", "no:cacheprovider").assert_outcomes(
-        passed=1, skipped=4
+        passed=2, skipped=4
     )

@@ -116,11 +116,11 @@ def test_a_value_with_the_name_of_a_secret_is_redacted(text: str, cleaned: str) 
 def test_any_text_is_redacted_in_linear_time(piece: str) -> None:
     """Any text is scanned in one pass: twenty times the length does not take hundreds of times as long."""
     took = []
-    for count in (2_500, 50_000):
+    for count in (1_250, 25_000):
         begun = time.process_time()
         REDACTION.redact(piece * count)
         took.append(time.process_time() - begun)
-    assert took[1] < 100 * took[0] + 2.0
+    assert took[1] < 100 * took[0] + 0.5
 
 
 @pytest.mark.parametrize(

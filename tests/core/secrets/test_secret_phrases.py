@@ -210,8 +210,8 @@ def test_a_secret_is_found_anywhere_in_a_text() -> None:
 def test_any_text_is_scanned_in_linear_time(piece: str, end: str) -> None:
     """Any text is scanned in one pass: twenty times the length does not take hundreds of times as long."""
     took = []
-    for count in (1_000, 20_000):
+    for count in (500, 10_000):
         begun = time.process_time()
         SECRETS.redact(piece * count + end)
         took.append(time.process_time() - begun)
-    assert took[1] < 100 * took[0] + 2.0
+    assert took[1] < 100 * took[0] + 0.5
