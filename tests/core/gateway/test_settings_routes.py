@@ -108,6 +108,13 @@ async def test_a_key_is_a_reference_and_never_a_value(env: Environment) -> None:
         ("plugins.git", "timeout", 0, "must be a number >= 1"),
         ("plugins.web", "search", "gopher", "cannot be 'gopher'"),
         ("adapters.openai", "base_url", "nowhere", "not a web address"),
+        ("adapters.openai", "base_url", "https://thief.example/v1", "Keys are sent to this address"),
+        ("adapters.openai", "base_url", "http://127.0.0.1@thief.example", "Keys are sent to this address"),
+        ("adapters.openai", "base_url", "http://127.0.0.1\\.thief.example", "Keys are sent to this address"),
+        ("adapters.openai", "base_url", "http://localhost.thief.example", "Keys are sent to this address"),
+        ("adapters.bedrock", "endpoint_url", "https://thief.example", "Keys are sent to this address"),
+        ("adapters.engine", "url", "https://thief.example", "Keys are sent to this address"),
+        ("plugins.web", "brave_url", "https://thief.example", "Keys are sent to this address"),
         ("telemetry", "log_level", "loud", "cannot be 'loud'"),
         ("plugins.git", "colour", "red", "no such setting"),
         ("gateway", "host", "0.0.0.0", "no such setting"),
@@ -125,6 +132,19 @@ async def test_a_refused_value_names_its_field_and_changes_nothing(
     before = written(env)
     assert said in reason(await change(env, section, **{field: value}), field)
     assert written(env) == before
+
+
+async def test_an_address_of_this_machine_or_without_a_key_is_changed(env: Environment) -> None:
+    """A model server of this machine, and a search engine that gets no key. An address that stands in the file stays
+    with the other fields of a form."""
+    assert (await change(env, "adapters.openai", base_url="http://127.0.0.1:11434/v1")).status_code == 200
+    assert (await change(env, "plugins.web", searxng_url="https://search.example.org")).status_code == 200
+    file = env.platform.home.path / "trunkline.toml"
+    file.write_text(file.read_text().replace("http://127.0.0.1:11434/v1", "https://models.example.org/v1"))
+    kept = await change(env, "adapters.openai", base_url="https://models.example.org/v1", model="m")
+    assert kept.status_code == 200, kept.text
+    await change(env, "adapters.openai", base_url=None, model=None)
+    await change(env, "plugins.web", searxng_url=None)
 
 
 async def test_what_the_environment_sets_is_locked(env: Environment) -> None:

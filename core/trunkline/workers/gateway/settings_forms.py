@@ -1,8 +1,8 @@
 """The forms of settings: for each section its JSON Schema and its present values. No I/O.
 
 A field with ``readOnly`` in its schema is changed in ``trunkline.toml`` alone, such as one that decides which programs
-run. So is every path. Of the platform's own settings, those of ``GENERAL`` have a form, and the others are changed
-in the file.
+run. So is every path, and every address of another machine to which a secret may be sent. Of the platform's own
+settings, those of ``GENERAL`` have a form, and the others are changed in the file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,6 +58,14 @@ class SettingsForm:
         field = self.fields[name]
         kinds = [field, field.get("items", {}), *field.get("anyOf", ())]
         return any(isinstance(kind, dict) and kind.get("readOnly") for kind in kinds)
+
+    def may_send_secrets(self, name: str) -> bool:
+        """Report whether a secret may be sent to an address in this field: every one of an adapter, and of a section
+        with a reference to a secret, unless the schema of the field has ``keyless``.
+        """
+        if self.section is None or self.fields[name].get("keyless"):
+            return False
+        return self.section.table == "adapters" or "Secret" in self.schema.get("$defs", {})
 
     def key(self, config: Config) -> tuple[str, ...]:
         """Return the key of the section as the file spells it."""

@@ -3,7 +3,9 @@ owner asks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -22,6 +24,7 @@ IN_THE_FILE = "It is changed in trunkline.toml, on the machine of Trunkline."
 NOT_A_SECRET = (
     "It seems to be a secret. Put it into an environment variable, and give the name of the variable."
 )
+ELSEWHERE = "Keys are sent to this address. One of another machine is set in trunkline.toml alone."
 BROKEN = "trunkline.toml has a problem of its own: trunkline doctor says which."
 
 
@@ -44,7 +47,8 @@ class SettingsService:
     written.
 
     Guarantees: no value of a secret is returned, stored in the file or recorded in the audit log. The file is only
-    replaced by valid settings. No setting is changed that its schema calls ``readOnly``.
+    replaced by valid settings. No setting is changed that its schema calls ``readOnly``. No address of another machine
+    is set to which a secret may be sent: whoever has a session of the owner could name any variable as the key for it.
     """
 
     def __init__(self, config: Config, plugins: Plugins, audit: AuditLog) -> None:
@@ -70,9 +74,10 @@ class SettingsService:
         async with self._order:
             now = await self._read()
             locked = form.locked(now)
-            prefix = ".".join(form.key(now))
+            prefix, present = ".".join(form.key(now)), form.values(now)
             changes = {
-                f"{prefix}.{name}": self._checked(form, locked, name, value) for name, value in values.items()
+                f"{prefix}.{name}": self._checked(form, locked, name, value, present.get(name))
+                for name, value in values.items()
             }
             after = await self._write(changes)
         names = ", ".join(sorted(values))
@@ -114,7 +119,9 @@ class SettingsService:
             field = ("values",) if named is None else ("values", named.rpartition(".")[2])
             raise InvalidField(field, f"{error.sentence} {error.hint}".strip()) from error
 
-    def _checked(self, form: SettingsForm, locked: Mapping[str, str], name: str, value: Any) -> Any:
+    def _checked(
+        self, form: SettingsForm, locked: Mapping[str, str], name: str, value: Any, present: Any
+    ) -> Any:
         """Return the value to write for a field. Raises InvalidField."""
         field = ("values", name)
         if name not in form.fields:
@@ -132,6 +139,8 @@ class SettingsService:
         for one in items:
             if isinstance(one, str):
                 self._refuse_secret(field, one)
+                if value != present and form.may_send_secrets(name) and _is_elsewhere(one):
+                    raise InvalidField(field, ELSEWHERE)
         return value
 
     def _refuse_secret(self, field: tuple[str, str], text: str) -> None:
@@ -146,6 +155,19 @@ class SettingsService:
             secrets=form.secrets(now),
             restart_needed=form.written(now) != form.written(self._started),
         )
+
+
+def _is_elsewhere(text: str) -> bool:
+    """Report whether a text is an address of another machine, or one that programs might read in different ways."""
+    if "://" not in text:
+        return False
+    if not text.isprintable() or "\\" in text or "@" in text:
+        return True
+    try:
+        host = urlsplit(text).hostname or ""
+        return host != "localhost" and not ip_address(host).is_loopback
+    except ValueError:
+        return True
 
 
 def _is_about(problem: ConfigProblem, changes: Mapping[str, Any]) -> bool:

@@ -15,6 +15,9 @@ OPENING = "allow or ports in [plugins.web] of trunkline.toml"
 IN_THE_FILE = msgspec.Meta(extra_json_schema={"readOnly": True})
 """For the form of the settings: it is changed in ``trunkline.toml`` alone, because it opens private networks."""
 
+KEYLESS = msgspec.Meta(extra_json_schema={"keyless": True})
+"""For the form of the settings: no key is sent to this address, so it may be one of another machine."""
+
 Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 
 
@@ -33,7 +36,7 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     search: Literal["auto", "brave", "searxng"] = "auto"
     brave_key: Secret | None = None
     brave_url: str = BRAVE_URL
-    searxng_url: str | None = None
+    searxng_url: Annotated[str | None, KEYLESS] = None
     allow: Annotated[tuple[str, ...], IN_THE_FILE] = ()
     ports: Annotated[tuple[Port, ...], IN_THE_FILE] = ()
     timeout: Annotated[float, msgspec.Meta(gt=0, le=120)] = 15.0
