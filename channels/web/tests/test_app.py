@@ -47,6 +47,19 @@ async def test_language_and_appearance_are_kept(signed_in: Visit) -> None:
     assert await page.locator("html").get_attribute("data-theme") == "dark"
 
 
+async def test_a_link_signs_in_and_leaves_no_trace(browser: Browser, running: Platform) -> None:
+    """CC-T6: the page of a code or a link leads to the app's own address, without the code in the address or in the
+    history. The session is listed with the name of the browser and of its system."""
+    auth = AuthClient(running.bus)
+    async with visit(browser, running.url) as found:
+        page = await found.page.context.new_page()
+        await page.goto(f"{running.url}/pair#{(await auth.start_pairing()).code}")
+        await expect(page.get_by_label("Message", exact=True)).to_be_visible()
+        assert page.url.removesuffix("#/chat") == f"{running.url}/"
+        assert await page.evaluate("history.length") == 2  # the empty page before it
+        assert (await auth.tokens())[-1].label == "Chrome, Linux"
+
+
 async def test_a_browser_is_paired_and_signed_out(browser: Browser, running: Platform) -> None:
     """A code signs the browser in by a cookie that no script reads, with which requests and the WebSocket work. Signing
     out ends it and forgets drafts."""
