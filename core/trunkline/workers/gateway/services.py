@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from trunkline._util.secrets.redactor import Redactor
+from trunkline.config import GatewaySettings
 from trunkline.contracts.gateway.messages import DeletedResponse
 from trunkline.contracts.gateway.subjects import DELETED_RESPONSE_BUCKET
 from trunkline.home.kill_switch import KillSwitch
@@ -95,12 +96,7 @@ class Services:
         places, default = Workspaces(context.home), config.gateway.default_block
         stopping = BlockStopper(bus, turns, BlockTasks(bus, context.home.path))
         blocks = BlockService(bus, stopping, conversations, places, cache, audit, access, default)
-        gateway = config.gateway
-        limits = AttachmentLimits(
-            gateway.max_attachments,
-            gateway.max_attachment_mb * MEGABYTE,
-            gateway.max_attachments_mb * MEGABYTE,
-        )
+        limits = _attachment_limits(config.gateway)
         attachments = AttachmentService(bus, limits)
         messages = MessageService(
             bus, turns, conversations, blocks,
@@ -143,3 +139,11 @@ class Services:
             deleted_responses=bus.kv(DELETED_RESPONSE_BUCKET),
             files=FileService(bus, max_size=limits.size, lifetime=config.retention.file_days * DAY_SECONDS),
         )
+
+
+def _attachment_limits(gateway: GatewaySettings) -> AttachmentLimits:
+    return AttachmentLimits(
+        gateway.max_attachments,
+        gateway.max_attachment_mb * MEGABYTE,
+        gateway.max_attachments_mb * MEGABYTE,
+    )
