@@ -15,7 +15,12 @@ from hypothesis import HealthCheck, settings
 
 from trunkline.cli.gc_tuning import raise_gc_thresholds
 
-pytest_plugins = ["tests.support.in_process", "tests.support.fork_server", "tests.support.forks"]
+pytest_plugins = [
+    "tests.support.timeouts",
+    "tests.support.in_process",
+    "tests.support.fork_server",
+    "tests.support.forks",
+]
 
 # a busy machine is no failure; speed is measured in benchmarks/
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -5,11 +5,13 @@ import re
 import shutil
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import anyio
+import psutil
 import pytest
 from playwright.async_api import Browser, Page, async_playwright, expect
 
@@ -29,6 +31,8 @@ QUIET = (
 )  # fmt: skip
 """Chromium would otherwise look up its maker's servers. Its own sandbox cannot run as root."""
 
+CLOSE_SECONDS = 10.0
+"""Seconds that a page or the browser may take to close; a browser that does not answer any more is killed."""
 
 EXPECTED = re.compile("Failed to load resource|WebSocket connection to .* failed")
 """What Chromium reports of a refused request and of a gateway that is away. The page shows both in its own words."""
@@ -108,10 +112,18 @@ async def browser(anyio_backend: str) -> AsyncIterator[Browser]:
         pytest.skip("there is no chromium (apt-get install chromium)")
     if not (FOLDER / "site/index.html").is_file():
         pytest.skip("the web app is not built (scripts/setup app says why)")
-    async with async_playwright() as playwright:
-        chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        yield chromium
-        await chromium.close()
+    others = psutil.Process().children()
+    playwright = await async_playwright().start()
+    drivers = [one for one in psutil.Process().children() if one not in others]
+    try:
+        yield await playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+    finally:
+        own = [process for one in drivers for process in (one, *one.children(recursive=True))]
+        with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+            await playwright.stop()
+        for process in own:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +145,12 @@ async def visit(browser: Browser, url: str, token: str = "", **options: object) 
     try:
         yield found
     finally:
-        if folder := os.environ.get("TRUNKLINE_SCREENSHOTS"):  # for whoever looks for the reason of a failure
-            await found.page.screenshot(path=str(Path(folder, f"{id(found)}.png")))
-        await context.close()
+        with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+            if folder := os.environ.get(
+                "TRUNKLINE_SCREENSHOTS"
+            ):  # for whoever looks for the reason of a failure
+                await found.page.screenshot(path=str(Path(folder, f"{id(found)}.png")))
+            await context.close()
 
 
 @pytest.fixture
