@@ -9,7 +9,10 @@ from trunkline_onefile.store import RecordStore
 
 class OneFile(RecordStore):
     def load(self, root):
-        self.file = sqlite3.connect(root / "memory.sqlite", check_same_thread=False, isolation_level=None)
+        # No time-out: a process that has the file keeps it, so waiting is useless.
+        self.file = sqlite3.connect(
+            root / "memory.sqlite", timeout=0, check_same_thread=False, isolation_level=None
+        )
         self.file.execute("PRAGMA locking_mode = EXCLUSIVE")
         self.file.execute("PRAGMA synchronous = FULL")
         self.file.execute("CREATE TABLE IF NOT EXISTS records(number INTEGER PRIMARY KEY, record BLOB)")
