@@ -6,26 +6,61 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Self
 
 import psutil
 import pytest
 
 from tests.support.tmux import MISSING, Tmux
 from trunkline.testing.platform import clean_environ
+from trunkline.testing.script import Reply, Say, ScriptedRequest, Step, Stop, Wait, answer_by_message
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 PROGRAM = [sys.executable, "-m", "trunkline.cli.main"]
 needs_tmux = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 
+class HeldReply(tuple[Step, ...]):
+    """A reply of which the steps after the first come once the test releases them."""
+
+    def __new__(cls, steps: Iterable[Step], released: threading.Event) -> Self:
+        """Take the event that the test sets."""
+        reply = super().__new__(cls, steps)
+        reply.released = released
+        return reply
+
+    released: threading.Event
+
+    def __iter__(self) -> Iterator[Step]:
+        yield self[0]
+        while not self.released.is_set():
+            yield Wait(0.05)
+        yield from self[1:]
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Path]:
-    """A home whose model follows the message."""
+def released() -> threading.Event:
+    """Releases the rest of the answers to ``held``."""
+    return threading.Event()
+
+
+@pytest.fixture
+def home(tmp_path: Path, released: threading.Event) -> Iterator[Path]:
+    """A home whose model follows the message, and answers ``held`` in two parts."""
     folder = tmp_path / "home"
     folder.mkdir()
-    with ScriptedProvider() as provider:
+
+    def answer(request: ScriptedRequest) -> Reply:
+        if request.program != "held":
+            return answer_by_message(request)
+        words = [f"word-{number}" for number in range(1, 61)]
+        first, rest = " ".join(words[:5]), " " + " ".join(words[5:])
+        return HeldReply((Say(first), Say(rest), Stop("stop")), released)
+
+    with ScriptedProvider(answer) as provider:
         adapter = f'[adapters.openai]\nbase_url = "{provider.url}"\nmodel = "scripted"\n'
         (folder / "trunkline.toml").write_text(adapter + '[runtime]\nprovider_adapter = "openai"\n')
         yield folder
@@ -138,7 +173,7 @@ def test_a_bus_crash_during_an_answer_repeats_nothing(home: Path) -> None:
 
 
 @needs_tmux
-def test_a_turn_survives_the_chat_that_started_it(home: Path) -> None:
+def test_a_turn_survives_the_chat_that_started_it(home: Path, released: threading.Event) -> None:
     """A terminal that is closed in mid-turn loses nothing: the next one finds the running turn and shows it whole."""
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(home), "TRUNKLINE_GATEWAY__PORT": "0"}
     up = subprocess.Popen([*PROGRAM, "up"], env=environ, stdout=subprocess.PIPE, text=True)
@@ -146,14 +181,16 @@ def test_a_turn_survives_the_chat_that_started_it(home: Path) -> None:
         assert up.stdout is not None and "ready" in up.stdout.readline()
         with chat(home) as first:
             first.wait_shows("›")
-            first.type("slow:60:200")
-            first.wait_shows("word-5 ")
+            first.type("held")
+            first.wait_shows("word-5")
             first.keys("C-d")
-            first.wait_shows("word-5 ", "The turn continues;", "left with 0")
+            first.wait_shows("word-5", "The turn continues;", "left with 0")
             shown = " ".join(first.screen().split())
             conversation = shown[shown.index("conv_") :].split()[0]
         with chat(home, "--conversation", conversation) as second:
-            second.wait_shows("slow:60:200", "word-1 ", "word-60", " out · ")
+            second.wait_shows("held", "word-1 ", "word-5")
+            released.set()
+            second.wait_shows("held", "word-1 ", "word-60", " out · ")
     finally:
         up.terminate()
         assert up.wait(60) == 0
