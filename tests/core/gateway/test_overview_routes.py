@@ -251,3 +251,19 @@ async def test_what_counts_for_all_blocks_is_for_the_owner_alone(env: Environmen
             refused = await body_of(await http.request(method, path), 403)
             assert set(refused) == {"code", "message"}
     assert id in [one["id"] for one in (await get(env, "/api/dead-letters"))["dead_letters"]]
+
+
+async def test_only_the_owner_deletes_a_workspace(env: Environment) -> None:
+    """Whoever operates a shared block resets it. A hard reset, which nothing takes back, is refused and deletes
+    nothing."""
+    file = env.platform.home.path / "workspaces/garden/plan.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("beans")
+    async with httpx.AsyncClient(base_url=env.url, timeout=60, headers={HEADER: MALLORY.id}) as http:
+        refused = await http.post("/api/blocks/garden/reset", json={"hard": True})
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        assert (await http.post("/api/blocks/garden/reset", json={})).status_code == 200
+        assert file.read_text() == "beans"
+    async with httpx.AsyncClient(base_url=env.url, timeout=60, headers={HEADER: LIMITED.id}) as http:
+        assert (await http.post("/api/blocks/garden/reset", json={"hard": True})).status_code == 200
+    assert not file.exists()

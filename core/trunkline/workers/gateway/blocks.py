@@ -213,9 +213,12 @@ class BlockService:
 
     async def reset(self, request: ResetBlock, sender: Sender) -> Block:
         """Stop a block, delete its conversations and everything that its agent wrote or learned, and start the block
-        again. Its settings stay."""
+        again. Its settings stay. With ``hard`` its documents and its workspace are deleted too, which nothing brings
+        back: only the owner does that."""
         name, actor = request.name, sender.identity.id
         await self.require(name, sender, TokenScope.OPERATE)
+        if request.hard:
+            sender.require_owner("deletes the documents and the workspace of a block", TokenScope.OPERATE)
         with _refusing_bad_settings():
             block_file.decode(await self._folders.require_file(name))
         async with self._stopping.stopped(name, actor), self._changing:
