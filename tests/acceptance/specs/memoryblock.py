@@ -88,7 +88,8 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "CLI (streaming, light markdown, speaker headers, dim cost line)",
         "channels/terminal/tests/test_terminal.py",
         "channels/terminal/tests/test_channel_contract.py",
-        open="Telegram; the web channel is issue 14",
+        "channels/telegram/tests/test_telegram.py",
+        open="pictures, files and voice in Telegram",
     ),
     "MB-F22": planned(
         15,
@@ -174,7 +175,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "kill -9 during a tool call → restart resumes the conversation without",
         "tests/integration/test_kills.py::test_killed_while_a_tool_has_its_effect",
     ),
-    "MB-T15": planned(15, "two channels bound: message from web answered on web"),
+    "MB-T15": done("two channels bound: message from web answered on web"),
     "MB-T16": planned(16, "cron */5 * * * * and 0 9 * * 1-5,7 (lists and ranges too) fire once per due"),
     "MB-T17": done("pulse script needs the same permission and approval as execute_command"),
     "MB-T18": done(

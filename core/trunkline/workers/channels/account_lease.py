@@ -135,12 +135,14 @@ class _Renewal:
         while True:
             await anyio.sleep(pause)
             asked = anyio.current_time()
-            with anyio.move_on_after(max(0.0, ends - pause - asked)):
+            # Also a late attempt gets some time: it succeeds only if no other process has had the lease meanwhile.
+            with anyio.move_on_after(max(ends - pause - asked, pause / 2)):
                 try:
                     self.revision = await self._records.put(
                         self._key, self._mine, revision=self.revision, ttl=self._seconds
                     )
                     ends = asked + self._seconds
+                    continue
                 except RecordChanged:
                     return
                 except Unavailable as error:

@@ -144,13 +144,14 @@ class OutboundDelivery:
 
     async def finish(self) -> None:
         """Record that everything is sent. Raises RecordChanged as ``post`` does."""
-        await self.write(ttl=KEPT_SECONDS, done=True)
+        await self.write(done=True)
         self._ledger.forget(self)
 
-    async def write(self, *, ttl: float | None = None, **changes: object) -> None:
+    async def write(self, **changes: object) -> None:
         """Record changes of the state. Raises RecordChanged as ``post`` does."""
         state = msgspec.structs.replace(self.state, **changes)
         key, revision = self._record.key, self._record.revision
+        ttl = KEPT_SECONDS if state.done else None
         revision = await self._ledger.records.put(key, state, revision=revision, ttl=ttl)
         self._record = ChannelRecord(key, state, revision)
 
@@ -196,11 +197,11 @@ class DeliveryLedger:
         next post is sent to its place. Raises nothing besides the errors of the records.
         """
         records = await self.records.list(self._prefix, DeliveryState)
-        found = [self._shared(record) for record in records if not record.value.done]
-        for delivery in found:
+        deliveries = [self._shared(record) for record in records]
+        for delivery in deliveries:
             if delivery.state.unfinished is not None:
                 self.leave_open(delivery)
-        return found
+        return [delivery for delivery in deliveries if not delivery.state.done]
 
     def forget(self, delivery: OutboundDelivery) -> None:
         """Forget a delivery that is finished. Raises nothing."""

@@ -38,7 +38,7 @@ class StyledText:
 
 def utf16_units(text: str) -> int:
     """Return the length of a text in UTF-16 code units, in which some services count."""
-    return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def parse_markdown(text: str) -> StyledText:
@@ -57,8 +57,9 @@ def cut_text(
     as a code block, from line to line. White space at a cut is dropped.
     """
     pieces, start = [], 0
+    whole = tuple(span for span in styled.spans if span.style in WHOLE)
     while start < len(styled.text):
-        end = _cut(styled, start, _fitting(styled.text, start, limit, measure))
+        end = _cut(styled.text, whole, start, _fitting(styled.text, start, limit, measure))
         kept = len(styled.text[start:end].rstrip())
         if kept:
             pieces.append(_part(styled, start, start + kept))
@@ -90,30 +91,33 @@ def _fitting(text: str, start: int, limit: int, measure: Callable[[str], int]) -
     return low
 
 
-def _cut(styled: StyledText, start: int, most: int) -> int:
-    """Return where the piece from ``start`` ends, at most at ``most``."""
-    if most >= len(styled.text):
-        return len(styled.text)
+def _cut(text: str, whole: tuple[StyledSpan, ...], start: int, most: int) -> int:
+    """Return where the piece from ``start`` ends, at most at ``most``. ``whole`` is what is not cut."""
+    if most >= len(text):
+        return len(text)
+    near = tuple(span for span in whole if span.start < most and span.end > start)
     for separator in ("\n\n", "\n", " "):
         least = start + (most - start) // (2 if separator != " " else 4)
-        end = _last_break(styled, separator, least, most)
+        end = _last_break(text, near, separator, least, most)
         if end is not None:
             return end
-    inside = [span for span in styled.spans if span.style in WHOLE and start < span.start < most < span.end]
+    inside = [span.start for span in near if start < span.start < most < span.end]
     if inside:
-        return min(span.start for span in inside)
-    line = styled.text.rfind("\n", start + 1, most)
-    return line + 1 if line > start else _between_graphemes(styled.text, start, most)
+        return min(inside)
+    line = text.rfind("\n", start + 1, most)
+    return line + 1 if line > start else _between_graphemes(text, start, most)
 
 
-def _last_break(styled: StyledText, separator: str, least: int, most: int) -> int | None:
+def _last_break(
+    text: str, whole: tuple[StyledSpan, ...], separator: str, least: int, most: int
+) -> int | None:
     """Return the end of the last separator in this range that is in no code and in no link."""
     end = most + 1 if separator != "\n\n" else most
-    while (at := styled.text.rfind(separator, least, end)) != -1:
-        cut = at + len(separator)
-        if not any(span.style in WHOLE and span.start < at + 1 < span.end for span in styled.spans):
-            return min(cut, most) if cut <= most else at
-        end = at
+    while (at := text.rfind(separator, least, end)) != -1:
+        around = next((span for span in whole if span.start < at + 1 < span.end), None)
+        if around is None:
+            return min(at + len(separator), most)
+        end = max(around.start, least)
     return None
 
 

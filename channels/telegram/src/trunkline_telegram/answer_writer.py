@@ -1,0 +1,130 @@
+"""Shows the answer of a turn in a chat: new posts by the ledger, and the growing text by edits."""
+
+from collections.abc import Sequence
+
+import anyio
+
+from trunkline import RemoteFault, Unavailable
+from trunkline.api.channel import Gateway, OutboundDelivery, TurnStream, TurnText
+from trunkline.api.turn import ApprovalRequested, FeedEvent, TurnEnded
+from trunkline_telegram.content import PostContent, markdown_contents
+from trunkline_telegram.posts import TelegramPosts
+
+TYPING_SECONDS = 4.5
+"""Seconds between two signs of typing. Telegram shows one for five."""
+
+NOTHING = {"cancelled": "Stopped.", "stop": "The answer is empty."}
+"""What stands for an answer without text, by the reason of its end."""
+
+AGAIN = 1.0
+"""Seconds after which a feed that cannot be read is read again."""
+
+
+class PostWriter:
+    """Shows contents as the posts of a delivery. Raises as ``OutboundDelivery.post`` does."""
+
+    def __init__(self, posts: TelegramPosts, delivery: OutboundDelivery) -> None:
+        self._posts = posts
+        self._delivery = delivery
+        self._shown: dict[str, PostContent] = {}
+
+    async def show(self, contents: Sequence[PostContent]) -> None:
+        """Show these contents, and nothing else."""
+        for number, content in enumerate(contents):
+            if number >= len(self._delivery.state.posts):
+                await self._add(content)
+            await self._change(self._delivery.state.posts[number], content)
+        for _ in self._delivery.state.posts[len(contents) :]:
+            await self._posts.delete(self._delivery.state.posts[-1])
+            await self._delivery.forget_last()
+
+    async def _add(self, content: PostContent) -> None:
+        was_open = self._delivery.state.unfinished is not None
+        id = await self._delivery.post(content.encode())
+        if not was_open:  # else the post may be an earlier one, with another content
+            self._shown[id] = content
+
+    async def _change(self, id: str, content: PostContent) -> None:
+        if self._shown.get(id) != content:
+            await self._posts.edit(id, content)
+            self._shown[id] = content
+
+
+class AnswerWriter:
+    """Follows one turn to its end and shows it. ``edit_seconds`` is the time between two edits."""
+
+    def __init__(
+        self, gateway: Gateway, posts: TelegramPosts, delivery: OutboundDelivery, edit_seconds: float
+    ) -> None:
+        self._gateway = gateway
+        self._posts = posts
+        self._delivery = delivery
+        self._edit_seconds = edit_seconds
+        self._writer = PostWriter(posts, delivery)
+        self._text = TurnText()
+        self._changed = anyio.Event()
+        self._ended = anyio.Event()
+        self._reason = ""
+
+    async def run(self) -> None:
+        """Show the answer, and record that it is shown. Raises as ``PostWriter.show`` does."""
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._follow)
+            tasks.start_soon(self._show_typing)
+            try:
+                await self._show_growing()
+            except Exception as error:  # raised below, not in an exception group
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        text = self._text.text or NOTHING.get(self._reason, "The answer is empty.")
+        await self._writer.show(markdown_contents(text) or markdown_contents(NOTHING["stop"]))
+        await self._delivery.finish()
+
+    async def _show_growing(self) -> None:
+        """Show the text as it grows, until the turn has ended. A post that was begun is never cancelled here."""
+        while not self._ended.is_set():
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            contents = markdown_contents(self._text.text)
+            if contents and not self._ended.is_set():
+                await self._writer.show(contents)
+            with anyio.move_on_after(self._edit_seconds):
+                await self._ended.wait()
+
+    async def _show_typing(self) -> None:
+        while not self._text.text:
+            await self._posts.show_typing(self._delivery.state)
+            await anyio.sleep(TYPING_SECONDS)
+
+    async def _follow(self) -> None:
+        state = self._delivery.state
+        position = ""
+        while not self._ended.is_set():
+            watch = self._gateway.watch(state.conversation, state.turn, after=position)
+            try:
+                await self._read(watch)
+            except RemoteFault as fault:
+                self._text.below = [fault.message]
+                self._end()
+            except Unavailable:
+                position = watch.position
+                await anyio.sleep(AGAIN)
+
+    async def _read(self, watch: TurnStream) -> None:
+        async for event in watch:
+            self._apply(event)
+
+    def _apply(self, event: FeedEvent) -> None:
+        if not isinstance(event, ApprovalRequested):  # the owner gets it with buttons
+            self._text.apply(event, None)
+        if isinstance(event, TurnEnded):
+            self._reason = event.reason
+            self._end()
+        self._changed.set()
+
+    def _end(self) -> None:
+        self._ended.set()
+        self._changed.set()

@@ -1,0 +1,239 @@
+"""The Bot API: the calls that this channel makes, with Telegram's errors as what they mean for it."""
+
+import logging
+import warnings
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import anyio
+import httpx
+from telegram import (
+    Bot,
+    BotCommand,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    LinkPreviewOptions,
+    MessageEntity,
+    ReplyParameters,
+    Update,
+)
+from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
+from telegram.request import HTTPXRequest
+from telegram.warnings import PTBUserWarning
+
+from trunkline import ConfigError
+from trunkline.api.channel import PostRefused
+from trunkline_telegram.content import PostContent
+from trunkline_telegram.settings import TelegramSettings
+from trunkline_telegram.token_transport import TokenTransport, hidden_token
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+TIMEOUT = 20.0
+"""Seconds to wait for Telegram's answer."""
+
+MAX_RETRY_AFTER = 300.0
+"""Seconds that a call waits at most when Telegram says so; a longer wait is an error."""
+
+UPDATES = ("message", "callback_query", "my_chat_member")
+"""The kinds of updates that Telegram shall send."""
+
+NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
+
+
+class ChatMoved(Exception):
+    """The group has become a supergroup, with another id. Nothing was sent."""
+
+    def __init__(self, chat: int) -> None:
+        super().__init__(chat)
+        self.chat = chat
+
+
+class BotApi:
+    """The Bot API for one bot. Use it as an asynchronous context manager.
+
+    A call that Telegram limits is repeated after the time that Telegram states. Methods raise TelegramError when
+    Telegram does not answer or answers in another way than expected.
+    """
+
+    def __init__(self, settings: TelegramSettings) -> None:
+        # The typed method fails for all updates if one cannot be read, and without its number it cannot be skipped.
+        warnings.filterwarnings("ignore", "Please use 'Bot.getUpdates'", PTBUserWarning)
+        token = settings.reveal_token()
+        hidden = hidden_token(token)
+        base = settings.api_url.rstrip("/")
+        polling, sending = (_request(token, connections) for connections in (1, 32))
+        self._bot = Bot(
+            hidden,
+            base_url=f"{base}/bot",
+            base_file_url=f"{base}/file/bot",
+            request=sending,
+            get_updates_request=polling,
+        )
+        self._variable = settings.token.env if settings.token else "TELEGRAM_BOT_TOKEN"
+        self.username = ""
+        self.id = 0
+
+    async def __aenter__(self) -> "BotApi":
+        """Sign in. Raises ConfigError if Telegram refuses the token, TelegramError if it does not answer."""
+        try:
+            await self._limited(self._bot.initialize)
+        except InvalidToken:
+            raise ConfigError(
+                f"channels.telegram.token: Telegram refuses the bot's token in {self._variable}.",
+                hint="It may be revoked. Ask @BotFather for the current one, set the variable, and start again.",
+            ) from None
+        self.username, self.id = self._bot.username, self._bot.id
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(5, shield=True):
+            await self._bot.shutdown()
+
+    async def prepare(self, commands: dict[str, str]) -> None:
+        """Set the bot's commands, and let updates be polled."""
+        await self._limited(lambda: self._bot.delete_webhook(drop_pending_updates=False))
+        wanted = [BotCommand(name, text) for name, text in commands.items()]
+        await self._limited(lambda: self._bot.set_my_commands(wanted))
+
+    async def updates(self, offset: int | None, wait: int) -> list[tuple[int, Update | None]]:
+        """Return the updates from ``offset`` on, which confirms those before it. An update that cannot be read is None.
+        While another program polls, the error is Telegram's ``Conflict``.
+        """
+        arguments: dict[str, Any] = {"timeout": wait, "allowed_updates": list(UPDATES), "limit": 100}
+        if offset is not None:
+            arguments["offset"] = offset
+        found = await self._limited(
+            lambda: self._bot.do_api_request("getUpdates", api_kwargs=arguments, read_timeout=wait + TIMEOUT)
+        )
+        return [(int(raw["update_id"]), self._update(raw)) for raw in found]
+
+    def _update(self, raw: dict[str, Any]) -> Update | None:
+        try:
+            return Update.de_json(raw, self._bot)
+        except Exception:
+            log.exception("an update of Telegram cannot be read and is skipped: %s", raw.get("update_id"))
+            return None
+
+    async def send(self, chat: int, content: PostContent, *, thread: int | None, reply_to: int | None) -> int:
+        """Send a message and return its id. Raises PostRefused if Telegram refuses it, ChatMoved for a moved group."""
+
+        async def send(entities: list[MessageEntity]) -> int:
+            message = await self._bot.send_message(
+                chat,
+                content.text,
+                entities=entities or None,
+                reply_markup=_keyboard(content),
+                message_thread_id=thread,
+                link_preview_options=NO_PREVIEW,
+                reply_parameters=ReplyParameters(reply_to, allow_sending_without_reply=True)
+                if reply_to
+                else None,
+            )
+            return message.message_id
+
+        try:
+            return await self._limited(lambda: self._plain_if_refused(send, content))
+        except ChatMigrated as moved:
+            raise ChatMoved(moved.new_chat_id) from moved
+        except (BadRequest, Forbidden) as refused:
+            raise PostRefused(
+                f"Telegram refuses a message to the chat {chat}: {refused.message}"
+            ) from refused
+
+    async def edit(self, chat: int, message: int, content: PostContent) -> bool:
+        """Change a message; report whether it exists and is the bot's."""
+
+        async def edit(entities: list[MessageEntity]) -> int:
+            await self._bot.edit_message_text(
+                content.text,
+                chat,
+                message,
+                entities=entities or None,
+                reply_markup=_keyboard(content),
+                link_preview_options=NO_PREVIEW,
+            )
+            return message
+
+        try:
+            await self._limited(lambda: self._plain_if_refused(edit, content))
+        except ChatMigrated as moved:
+            raise ChatMoved(moved.new_chat_id) from moved
+        except Forbidden:
+            return False
+        except BadRequest as refused:
+            return "not modified" in refused.message
+        return True
+
+    async def _plain_if_refused(
+        self, act: Callable[[list[MessageEntity]], Awaitable[int]], content: PostContent
+    ) -> int:
+        """Call ``act`` with the entities, and without them if Telegram refuses those."""
+        entities = [
+            MessageEntity(one.type, one.offset, one.length, url=one.url, language=one.language)
+            for one in content.entities
+        ]
+        try:
+            return await act(entities)
+        except BadRequest as refused:
+            if not entities or "entit" not in refused.message.lower():
+                raise
+            log.warning(
+                "Telegram refuses the styles of a message, which is shown without them: %s", refused.message
+            )
+            return await act([])
+
+    async def delete(self, chat: int, message: int) -> None:
+        """Delete a message of the bot, if it exists."""
+        try:
+            await self._limited(lambda: self._bot.delete_message(chat, message))
+        except (BadRequest, Forbidden) as refused:
+            log.info("a message of chat %s was not deleted: %s", chat, refused.message)
+
+    async def show_typing(self, chat: int, thread: int | None) -> None:
+        """Show that the bot is writing, for five seconds. Does nothing if that fails."""
+        try:
+            await self._bot.send_chat_action(chat, "typing", message_thread_id=thread)
+        except TelegramError as error:
+            log.debug("no typing is shown in chat %s: %s", chat, error)
+
+    async def answer_button(self, query: str, text: str) -> None:
+        """Show a text to the person who pressed a button. Does nothing if the press is too old."""
+        try:
+            await self._limited(lambda: self._bot.answer_callback_query(query, text[:200]))
+        except BadRequest as refused:
+            log.info("a button was not answered: %s", refused.message)
+
+    async def _limited(self, call: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            try:
+                return await call()
+            except RetryAfter as limited:
+                wait = limited.retry_after
+                seconds = wait.total_seconds() if isinstance(wait, timedelta) else float(wait)
+                if seconds > MAX_RETRY_AFTER:
+                    raise
+                await anyio.sleep(seconds)
+
+
+def _request(token: str, connections: int) -> HTTPXRequest:
+    limits = httpx.Limits(max_connections=connections)
+    transport = TokenTransport(token, httpx.AsyncHTTPTransport(limits=limits))
+    return HTTPXRequest(
+        connection_pool_size=connections,
+        read_timeout=TIMEOUT,
+        write_timeout=TIMEOUT,
+        connect_timeout=TIMEOUT,
+        pool_timeout=TIMEOUT,
+        httpx_kwargs={"transport": transport, "trust_env": False},
+    )
+
+
+def _keyboard(content: PostContent) -> InlineKeyboardMarkup | None:
+    if not content.buttons:
+        return None
+    rows = [[InlineKeyboardButton(label, callback_data=data)] for label, data in content.buttons]
+    return InlineKeyboardMarkup(rows)

@@ -1,0 +1,148 @@
+"""The bot's commands. Each returns what to say."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from trunkline import RemoteFault, Unavailable
+from trunkline.api.channel import (
+    Gateway,
+    describe_answerer,
+    parse_decision,
+    run_model_command,
+    submit_decision,
+    waiting_approval,
+)
+from trunkline_telegram.bot_updates import Incoming
+from trunkline_telegram.chats import Chats, ChatState
+
+COMMANDS = {
+    "new": "Begin a new conversation",
+    "block": "Show the agents, or talk with another: /block NAME",
+    "model": "Show or choose the model: /model NAME",
+    "status": "Who answers here, and what runs",
+    "stop": "Stop the running answer",
+    "approve": "Allow a call: /approve ID",
+    "deny": "Deny a call: /deny ID",
+    "cost": "What the last answer used",
+    "help": "List the commands",
+}
+"""The commands that Telegram's menu shows."""
+
+NO_CONVERSATION = "There is no conversation yet: send a message first."
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A command in a chat."""
+
+    gateway: Gateway
+    chats: Chats
+    incoming: Incoming
+    state: ChatState
+
+    async def remember(self, **changes: object) -> None:
+        state = msgspec.structs.replace(self.state, **changes)
+        await self.chats.put(self.incoming.chat, self.incoming.thread, state)
+
+
+async def run_command(gateway: Gateway, chats: Chats, incoming: Incoming) -> str:
+    """Carry out a command of the owner, and return what to say. Raises Unavailable if no gateway answers."""
+    run = _RUN.get(incoming.command)
+    if run is None:
+        return f"There is no command /{incoming.command}. /help lists the commands."
+    state = await chats.get(incoming.chat, incoming.thread)
+    try:
+        return await run(_Call(gateway, chats, incoming, state))
+    except RemoteFault as fault:
+        return fault.message
+
+
+async def decide(gateway: Gateway, words: str) -> str | None:
+    """Carry out a decision about a call, and return what to say; None if the words are no decision."""
+    verdict = parse_decision(words, short=True)
+    if verdict is None:
+        return None
+    try:
+        approval = await waiting_approval(gateway, verdict.id)
+        if approval is None:
+            return f"No pending approval has the id {verdict.id}."
+        await submit_decision(gateway, approval, verdict)
+    except RemoteFault as fault:
+        return fault.message
+    if approval.detail.is_question:
+        return "Answered." if verdict.allow else "Left unanswered."
+    return f"{'Allowed' if verdict.allow else 'Denied'}: {approval.question}"
+
+
+async def _help(call: _Call) -> str:
+    lines = [f"/{name} - {text}" for name, text in COMMANDS.items()]
+    return "\n".join(["Write a message, and the agent answers.", "", *lines])
+
+
+async def _new(call: _Call) -> str:
+    await call.remember(conversation=None, turn="")
+    return "The next message begins a new conversation."
+
+
+async def _block(call: _Call) -> str:
+    names = [block.name for block in await call.gateway.blocks()]
+    wanted = call.incoming.text
+    if not wanted:
+        current = call.state.block or "the default block"
+        return f"Here you talk with {current}. The blocks: {', '.join(names)}. /block NAME chooses another."
+    if wanted not in names:
+        return f"There is no block {wanted}. The blocks: {', '.join(names)}."
+    await call.remember(block=wanted, conversation=None, turn="")
+    return f"Here you talk with {wanted}. The next message begins a new conversation."
+
+
+async def _model(call: _Call) -> str:
+    if call.state.conversation is None:
+        return NO_CONVERSATION
+    return await run_model_command(call.gateway, call.state.conversation, call.incoming.text)
+
+
+async def _status(call: _Call) -> str:
+    try:
+        answerer = await call.gateway.answerer(call.state.block, conversation=call.state.conversation)
+        lines = [describe_answerer(answerer)]
+    except Unavailable as unavailable:
+        lines = [unavailable.sentence]
+    waiting = await call.gateway.waiting()
+    if call.state.turn:
+        turn = await call.gateway.turn(call.state.turn)
+        lines.append(f"Block {turn.block}; the last answer: {turn.status}.")
+    lines.append(f"Calls that wait for a decision: {len(waiting)}.")
+    return "\n".join(lines)
+
+
+async def _stop(call: _Call) -> str:
+    if not call.state.turn:
+        return "Nothing runs here."
+    if (await call.gateway.turn(call.state.turn)).status == "finished":
+        return "Nothing runs here."
+    await call.gateway.cancel(call.state.turn)
+    return "Stopping."
+
+
+async def _decide(call: _Call) -> str:
+    said = await decide(call.gateway, f"{call.incoming.command} {call.incoming.text}")
+    return said or f"Write the id of the call: /{call.incoming.command} ID"
+
+
+async def _cost(call: _Call) -> str:
+    if not call.state.turn:
+        return NO_CONVERSATION
+    usage = (await call.gateway.turn(call.state.turn)).usage
+    return (
+        f"The last answer used {usage.input_tokens} tokens of input and {usage.output_tokens} of output. "
+        "`trunkline costs` shows prices."
+    )
+
+
+_RUN: dict[str, Callable[[_Call], Awaitable[str]]] = {
+    "start": _help, "help": _help, "new": _new, "block": _block, "model": _model, "status": _status, "stop": _stop,
+    "approve": _decide, "deny": _decide, "answer": _decide, "cost": _cost,
+}  # fmt: skip

@@ -1,0 +1,129 @@
+"""The posts of the bot in its chats: the service behind the delivery ledger.
+
+Telegram has no key that makes a repeated ``sendMessage`` harmless, and no way to list messages. But an edit of a
+message that is not there, or not the bot's, is refused. So an unfinished post is looked for among the ids after the
+newest one that was known before: Telegram numbers the messages of all private chats and basic groups of a bot
+together, and those of each supergroup by themselves. Posts to one chat are sent one after another and all known ones
+have smaller ids, so the only message of the bot that can be found is the unfinished post.
+"""
+
+import anyio
+import msgspec
+
+from trunkline.api.channel import ChannelRecords, DeliveryState, PostRefused, PostService, UnfinishedPost
+from trunkline_telegram.bot_api import BotApi, ChatMoved
+from trunkline_telegram.content import PostContent, decode_content
+
+SEARCHED = 100
+"""How many ids after the newest known one an unfinished post may have: as many messages may arrive meanwhile."""
+
+SETTLING = 3.0
+"""Seconds after which a request that got no answer has arrived at Telegram, or never does."""
+
+
+class NewestId(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest message id that is known of a numbering. ``moved`` is the chat that a group has become, 0 if none."""
+
+    id: int = 0
+    moved: int = 0
+
+
+class TelegramPosts(PostService):
+    """Sends and edits messages of the bot. The id of a post is ``CHAT:MESSAGE``."""
+
+    def __init__(self, api: BotApi, records: ChannelRecords, account: str) -> None:
+        self._api = api
+        self._records = records
+        self._prefix = f"newest.{account}"
+        self._newest: dict[str, int] = {}
+        self._moved: dict[int, int] = {}
+        self._unanswered_at: dict[str, float] = {}
+
+    async def load(self) -> None:
+        """Read what former processes knew. Raises Unavailable if the bus does not answer."""
+        for record in await self._records.list(self._prefix, NewestId):
+            key = record.key.rpartition(".")[2]
+            self._newest[key] = record.value.id
+            if record.value.moved:
+                self._moved[int(key)] = record.value.moved
+
+    async def note(self, chat: int, message: int) -> None:
+        """Remember an id that Telegram has given to a message of a chat."""
+        numbering = _numbering(chat)
+        if message > self._newest.get(numbering, 0):
+            self._newest[numbering] = message
+            await self._records.put(f"{self._prefix}.{numbering}", NewestId(id=message))
+
+    async def note_move(self, chat: int, to: int) -> None:
+        """Remember that a group has become a supergroup."""
+        self._moved[chat] = to
+        await self._records.put(f"{self._prefix}.{chat}", NewestId(moved=to))
+
+    def mark(self, place: str) -> str:
+        """Return the newest id of the chat's numbering."""
+        return str(self._newest.get(_numbering(self._current(int(place))), 0))
+
+    async def post(self, place: str, content: str, delivery: DeliveryState) -> str:
+        """Send a message. Raises as ``PostService.post`` does."""
+        chat = self._current(int(place))
+        try:
+            message = await self._send(chat, content, delivery)
+        except ChatMoved as moved:
+            await self.note_move(chat, moved.chat)
+            chat = moved.chat
+            message = await self._send(chat, content, delivery)
+        await self.note(chat, message)
+        return f"{chat}:{message}"
+
+    async def _send(self, chat: int, content: str, delivery: DeliveryState) -> int:
+        thread, reply_to = (int(delivery.details.get(name, 0)) or None for name in ("thread", "reply_to"))
+        try:
+            return await self._api.send(chat, decode_content(content), thread=thread, reply_to=reply_to)
+        except (ChatMoved, PostRefused):
+            raise
+        except BaseException:
+            self._unanswered_at[delivery.place] = anyio.current_time()
+            raise
+
+    async def find(self, place: str, post: UnfinishedPost, delivery: DeliveryState) -> str | None:
+        """Look for a message by editing it. Raises as ``PostService.find`` does."""
+        since = self._unanswered_at.pop(place, None)
+        if since is not None:
+            await anyio.sleep_until(since + SETTLING)
+        chat, content, after = self._current(int(place)), decode_content(post.content), int(post.mark)
+        for message in range(after + 1, after + 1 + SEARCHED):
+            if await self._api.edit(chat, message, content):
+                await self.note(chat, message)
+                return f"{chat}:{message}"
+        return None
+
+    async def edit(self, id: str, content: PostContent) -> None:
+        """Change what a post shows. A post that a person has deleted stays deleted."""
+        chat, message = _parsed(id)
+        try:
+            await self._api.edit(self._current(chat), message, content)
+        except ChatMoved as moved:
+            await self.note_move(chat, moved.chat)
+
+    async def delete(self, id: str) -> None:
+        """Delete a post."""
+        chat, message = _parsed(id)
+        await self._api.delete(self._current(chat), message)
+
+    async def show_typing(self, delivery: DeliveryState) -> None:
+        """Show that an answer is being written."""
+        thread = int(delivery.details.get("thread", 0)) or None
+        await self._api.show_typing(self._current(int(delivery.place)), thread)
+
+    def _current(self, chat: int) -> int:
+        return self._moved.get(chat, chat)
+
+
+def _numbering(chat: int) -> str:
+    """Return the numbering of a chat's messages. A supergroup's id begins with -100."""
+    return str(chat) if str(chat).startswith("-100") else "account"
+
+
+def _parsed(id: str) -> tuple[int, int]:
+    chat, _, message = id.partition(":")
+    return int(chat), int(message)

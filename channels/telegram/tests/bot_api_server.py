@@ -1,0 +1,353 @@
+"""A Bot API server in scripted form, as strict as Telegram's: error texts, numbering of messages, one poller, limits of
+texts, entities and buttons. It counts what people see. Faults are scripted: an error, a hang, or a call at a moment.
+"""
+
+import json
+import socket
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import anyio
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from trunkline.runtime.http.server import serve_app
+
+TOKEN = "4242:secret-of-the-bot-AAAAAAAAAAAA"
+BOT = {"id": 4242, "is_bot": True, "first_name": "Bot", "username": "trunk_bot"}
+OWNER, STRANGER = 1001, 2002
+CONFLICT = (
+    409, "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running",
+)  # fmt: skip
+
+Answer = tuple[int, dict[str, Any]]
+
+
+@dataclass
+class Shown:
+    """A message in a chat, as people see it."""
+
+    chat: int
+    id: int
+    text: str
+    entities: list[dict[str, Any]]
+    markup: dict[str, Any]
+    own: bool = True
+    thread: int | None = None
+    reply_to: int | None = None
+    versions: int = 1
+
+    @property
+    def buttons(self) -> dict[str, str]:
+        """The data of the buttons by their labels."""
+        rows = self.markup.get("inline_keyboard", [])
+        return {button["text"]: button["callback_data"] for row in rows for button in row}
+
+
+@dataclass
+class Fault:
+    """What happens to the next call of a method. ``before`` and ``after`` are called around its effect; ``answer``
+    replaces its effect; ``lost`` closes the connection without an answer.
+    """
+
+    method: str
+    answer: Answer | None = None
+    before: Callable[[], None] | None = None
+    after: Callable[[], None] | None = None
+    lost: bool = False
+
+    @property
+    def early(self) -> bool:
+        """Report whether it happens before the method's effect."""
+        return self.before is not None or self.answer is not None
+
+
+@dataclass
+class BotApiServer:
+    """The server. ``faults`` are used up one by one; ``calls`` are the methods that were called."""
+
+    url: str = ""
+    updates: list[dict[str, Any]] = field(default_factory=list)
+    confirmed: int = 0
+    messages: dict[tuple[int, int], Shown] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    pressed: dict[str, str] = field(default_factory=dict)
+    commands: list[dict[str, str]] = field(default_factory=list)
+    blocked: set[int] = field(default_factory=set)
+    migrated: dict[int, int] = field(default_factory=dict)
+    started: set[int] = field(default_factory=lambda: {OWNER})
+    _ids: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _poll: int = 0
+    _news: anyio.Event = field(default_factory=anyio.Event)
+
+    # People -----------------------------------------------------------------------------------------------------
+
+    def say(
+        self,
+        text: str | None,
+        *,
+        user: int = OWNER,
+        chat: int | None = None,
+        thread: int | None = None,
+        **more: Any,
+    ) -> int:
+        """A person writes; return the id of the update."""
+        chat = user if chat is None else chat
+        self.started.add(user)
+        id = self._next_id(chat)
+        message: dict[str, Any] = {
+            "message_id": id,
+            "date": 1_700_000_000,
+            "chat": {"id": chat, "type": "private" if chat > 0 else "supergroup", "title": "group"},
+            "from": {"id": user, "is_bot": False, "first_name": "Ada"},
+            **more,
+        }
+        if text is not None:
+            message["text"] = text
+        if thread is not None:
+            message |= {"message_thread_id": thread, "is_topic_message": True}
+        self.messages[chat, id] = Shown(chat, id, text or "", [], {}, own=False, thread=thread)
+        return self._update({"message": message})
+
+    def press(self, data: str, *, user: int = OWNER) -> str:
+        """A person presses a button with this data; return the id of the press."""
+        query = f"press-{len(self.updates)}"
+        chat = {"id": user, "type": "private", "first_name": "Ada"}
+        message = {"message_id": 1, "date": 1_700_000_000, "chat": chat, "text": "?"}
+        sender = {"id": user, "is_bot": False, "first_name": "Ada"}
+        self._update({"callback_query": {
+            "id": query, "from": sender, "chat_instance": "1", "data": data, "message": message,
+        }})  # fmt: skip
+        return query
+
+    def migrate(self, chat: int, to: int) -> None:
+        """A group becomes a supergroup."""
+        self.migrated[chat] = to
+        message = {"message_id": self._next_id(chat), "date": 1_700_000_000, "migrate_to_chat_id": to}
+        self._update({"message": {**message, "chat": {"id": chat, "type": "group", "title": "group"}}})
+
+    def repeat(self) -> None:
+        """Deliver every update again, as Telegram does when a confirmation was lost."""
+        self.confirmed = 0
+        self._tell()
+
+    async def wait_for_confirmation(self) -> None:
+        """Wait until every update is confirmed."""
+        while self._unconfirmed():
+            news = self._news
+            await news.wait()
+
+    def seen(self, chat: int = OWNER) -> list[str]:
+        """Return what the bot shows in a chat, the oldest first."""
+        return [one.text for one in self.shown(chat)]
+
+    def shown(self, chat: int = OWNER) -> list[Shown]:
+        """Return the messages of the bot in a chat, the oldest first."""
+        return [one for (where, _), one in sorted(self.messages.items()) if where == chat and one.own]
+
+    # Telegram ---------------------------------------------------------------------------------------------------
+
+    def _update(self, content: dict[str, Any]) -> int:
+        id = 500 + len(self.updates)
+        self.updates.append({"update_id": id, **content})
+        self._tell()
+        return id
+
+    def close(self) -> None:
+        """End the polls that wait."""
+        self._poll = -1
+        self._tell()
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()
+
+    def _next_id(self, chat: int) -> int:
+        numbering = str(chat) if str(chat).startswith("-100") else "account"
+        self._ids[numbering] += 1
+        return self._ids[numbering]
+
+    async def handle(self, request: Request) -> Response:
+        """Answer a request as Telegram does."""
+        method = request.path_params["method"]
+        if request.path_params["token"] != f"bot{TOKEN}":
+            return _failure(401, "Unauthorized")
+        form = dict(await request.form())
+        self.calls.append(method)
+        early = self._fault(method, early=True)
+        if early is not None and early.before is not None:
+            early.before()
+        if early is not None and early.answer is not None:
+            return JSONResponse(early.answer[1], early.answer[0])
+        answer = await self._answer(method, {key: str(value) for key, value in form.items()}, request)
+        late = self._fault(method, early=False)
+        if late is not None and late.after is not None:
+            late.after()
+        return _Broken() if late is not None and late.lost else answer
+
+    def _fault(self, method: str, *, early: bool) -> Fault | None:
+        """Take the next fault of a method that happens before or after its effect."""
+        for fault in self.faults:
+            if fault.method == method and fault.early == early:
+                self.faults.remove(fault)
+                return fault
+        return None
+
+    async def _answer(self, method: str, form: dict[str, str], request: Request) -> Response:
+        match method:
+            case "getMe":
+                return _success(BOT)
+            case "getUpdates":
+                return await self._get_updates(form, request)
+            case "sendMessage":
+                return self._send(form)
+            case "editMessageText":
+                return self._edit(form)
+            case "deleteMessage":
+                found = self.messages.pop((int(form["chat_id"]), int(form["message_id"])), None)
+                return _success(True) if found else _failure(400, "Bad Request: message to delete not found")
+            case "answerCallbackQuery":
+                self.pressed[form["callback_query_id"]] = form.get("text", "")
+                return _success(True)
+            case "setMyCommands":
+                self.commands = json.loads(form["commands"])
+                return _success(True)
+            case "deleteWebhook" | "sendChatAction":
+                return _success(True)
+            case _:
+                return _failure(404, "Not Found")
+
+    async def _get_updates(self, form: dict[str, str], request: Request) -> Response:
+        self._poll += 1
+        mine = self._poll
+        self.confirmed = max(self.confirmed, int(form.get("offset", 0)))
+        self._tell()  # ends the poll of another program
+        with anyio.move_on_after(float(form.get("timeout", 0))):
+            while not self._unconfirmed():
+                news = self._news
+                await news.wait()
+                if mine != self._poll:
+                    return _failure(*CONFLICT)
+        return _success(self._unconfirmed())
+
+    def _unconfirmed(self) -> list[dict[str, Any]]:
+        return [update for update in self.updates if update["update_id"] >= self.confirmed][:100]
+
+    def _send(self, form: dict[str, str]) -> Response:
+        chat = int(form["chat_id"])
+        problem = self._refusal(chat) or _problem(form)
+        if problem is not None:
+            return problem
+        reply = json.loads(form["reply_parameters"])["message_id"] if "reply_parameters" in form else None
+        thread = int(form["message_thread_id"]) if "message_thread_id" in form else None
+        shown = Shown(chat, self._next_id(chat), *_content(form), thread=thread, reply_to=reply)
+        self.messages[chat, shown.id] = shown
+        return _success(_message(shown))
+
+    def _edit(self, form: dict[str, str]) -> Response:
+        chat, id = int(form["chat_id"]), int(form["message_id"])
+        problem = self._refusal(chat) or _problem(form)
+        if problem is not None:
+            return problem
+        shown = self.messages.get((chat, id))
+        if shown is None:
+            return _failure(400, "Bad Request: message to edit not found")
+        if not shown.own:
+            return _failure(400, "Bad Request: message can't be edited")
+        if (shown.text, shown.entities, shown.markup) == _content(form):
+            return _failure(
+                400,
+                "Bad Request: message is not modified: specified new message content and reply markup are exactly the "
+                "same as a current content and reply markup of the message",
+            )
+        shown.text, shown.entities, shown.markup = _content(form)
+        shown.versions += 1
+        return _success(_message(shown))
+
+    def _refusal(self, chat: int) -> Response | None:
+        if chat in self.migrated:
+            return _failure(
+                400,
+                "Bad Request: group chat was upgraded to a supergroup chat",
+                {"migrate_to_chat_id": self.migrated[chat]},
+            )
+        if chat in self.blocked:
+            return _failure(403, "Forbidden: bot was blocked by the user")
+        if chat > 0 and chat not in self.started:
+            return _failure(400, "Bad Request: chat not found")
+        return None
+
+
+class _Broken(Response):
+    """The beginning of an answer, after which the connection is closed."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-length", b"100")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"{", "more_body": True})
+
+
+def _content(form: dict[str, str]) -> tuple[str, list[dict[str, Any]], dict[str, Any]]:
+    return form["text"], json.loads(form.get("entities", "[]")), json.loads(form.get("reply_markup", "{}"))
+
+
+def _problem(form: dict[str, str]) -> Response | None:
+    text, entities, markup = _content(form)
+    units = len(text.encode("utf-16-le")) // 2
+    if not text.strip():
+        return _failure(400, "Bad Request: message text is empty")
+    if units > 4096:
+        return _failure(400, "Bad Request: message is too long")
+    for entity in entities:
+        start, end = entity["offset"], entity["offset"] + entity["length"]
+        cut = text.encode("utf-16-le")[2 * start : 2 * end].decode("utf-16-le", "replace")
+        if not 0 <= start < end <= units or "\ufffd" in cut:
+            return _failure(400, "Bad Request: ENTITY_BOUNDS_INVALID")
+    for row in markup.get("inline_keyboard", []):
+        for button in row:
+            if not button["text"] or not 1 <= len(button["callback_data"].encode()) <= 64:
+                return _failure(400, "Bad Request: BUTTON_DATA_INVALID")
+    return None
+
+
+def _message(shown: Shown) -> dict[str, Any]:
+    chat = {"id": shown.chat, "type": "private" if shown.chat > 0 else "supergroup", "title": "group"}
+    return {"message_id": shown.id, "date": 1_700_000_000, "chat": chat, "from": BOT, "text": shown.text}
+
+
+def _success(result: object) -> Response:
+    return JSONResponse({"ok": True, "result": result})
+
+
+def _failure(code: int, description: str, parameters: dict[str, Any] | None = None) -> Response:
+    return JSONResponse(failure(code, description, parameters)[1], code)
+
+
+def failure(code: int, description: str, parameters: dict[str, Any] | None = None) -> Answer:
+    """Return an error as the Bot API words it."""
+    body: dict[str, Any] = {"ok": False, "error_code": code, "description": description}
+    return code, body | ({"parameters": parameters} if parameters else {})
+
+
+@asynccontextmanager
+async def bot_api_server() -> AsyncIterator[BotApiServer]:
+    """Run a server on a free port."""
+    server = BotApiServer()
+    routes = [Route("/{token}/{method}", server.handle, methods=["POST", "GET"])]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(serve_app, Starlette(routes=routes), listening))
+            try:
+                yield server
+            finally:
+                server.close()
+                tasks.cancel_scope.cancel()
