@@ -16,23 +16,25 @@ from trunkline.workers.gateway.http.openapi.openapi_document import openapi_docu
 from trunkline_web_app.plugin import FOLDER
 
 MEMBER = Path(__file__).parents[1]
+LIGHTHOUSE = MEMBER.parents[1] / "benchmarks/lighthouse"
 WORK = Path(sys.prefix, "web-app")
 FIRST_SCREEN = 200_000
 """The largest number of compressed bytes that are loaded before the first message can be typed."""
 
 
-def test_packages_are_pinned_without_addresses() -> None:
+@pytest.mark.parametrize("folder", [MEMBER / "app", LIGHTHOUSE], ids=["app", "lighthouse"])
+def test_packages_are_pinned_without_addresses(folder: Path) -> None:
     """Each package of the lock has a hash, no address, and no script that runs when it is installed."""
-    text = (MEMBER / "app/package-lock.json").read_text()
+    text = (folder / "package-lock.json").read_text()
     packages = {name: package for name, package in json.loads(text)["packages"].items() if name}
     assert len(packages) > 50
     assert [
         name for name, package in packages.items() if not package.get("integrity", "").startswith("sha512-")
     ] == []
     assert "://" not in text
-    assert "ignore-scripts=true" in (MEMBER / "app/.npmrc").read_text()
-    wanted = json.loads((MEMBER / "app/package.json").read_text())
-    versions = {**wanted["dependencies"], **wanted["devDependencies"]}
+    assert "ignore-scripts=true" in (folder / ".npmrc").read_text()
+    wanted = json.loads((folder / "package.json").read_text())
+    versions = {**wanted["dependencies"], **wanted.get("devDependencies", {})}
     assert [name for name, version in versions.items() if not re.fullmatch(r"\d[\w.-]*", version)] == []
 
 
