@@ -1,8 +1,13 @@
 """The pages of memory: what an agent wrote is found, traced to its turn, changed and taken back."""
 
+import re
+import tarfile
+from pathlib import Path
+
 import pytest
 from playwright.async_api import Browser, expect
 
+from trunkline.contracts.memory.chunks import MEMORY_LINK, MEMORY_REMEMBER, LinkChunks, Remember
 from trunkline.testing.platform import Platform
 
 from .conftest import visit
@@ -84,4 +89,68 @@ async def test_the_tree_shows_who_wrote_each_line(browser: Browser, running: Pla
         await page.get_by_role("button", name="Save").click()
         await expect(page.get_by_role("alert")).to_contain_text("changed meanwhile")
         await expect(field).to_have_value("Mine.\n")
+        assert found.problems == []
+
+
+async def test_linked_texts_are_a_graph_of_links(browser: Browser, running: Platform, axe: str) -> None:
+    """Only linked texts are in the graph. By keyboard, on a phone: a text is chosen, and is shown with its links."""
+    texts = ("Beans climb poles.", "Poles are of hazel.", "Frost comes in October.")
+    ids = []
+    for text in texts:
+        request = Remember(content=text, actor="test", conversation_id="graph")
+        ids.append((await running.bus.call(MEMORY_REMEMBER, request)).chunk_ids[0])
+    link = LinkChunks(source_id=ids[0], target_id=ids[1], link_type="supports", actor="test")
+    await running.bus.call(MEMORY_LINK, link)
+    async with visit(browser, running.url, running.token, **PHONE) as found:
+        page = await found.open("#/memory/%3Achunks")
+        await page.get_by_role("link", name="Links as a graph").click()
+        graph = page.get_by_role("group", name="Links as a graph")
+        await expect(graph.get_by_role("link")).to_have_count(2)
+        await graph.get_by_role("link", name=f"{texts[0]} (1 linked)").focus()
+        await page.keyboard.press("Enter")
+        chosen = page.get_by_role("region", name="The chosen text")
+        await expect(chosen.get_by_role("listitem").first).to_contain_text(f"→ supports (1.00): {texts[1]}")
+        await check_page(page, axe)
+        assert found.problems == []
+
+
+async def test_memory_moves_out_and_in_and_takes_documents(
+    browser: Browser, running: Platform, axe: str, tmp_path: Path
+) -> None:
+    """The archive of an export is complete; an import says first what it would change; a document is added unless it is
+    there already or is no text; a file that nobody has committed is said to be so."""
+    (tmp_path / "sowing.md").write_text("Sow in May.\n")
+    (tmp_path / "scan.pdf").write_bytes(b"%PDF-1.4\xff\x00")
+    async with visit(browser, running.url, running.token) as found:
+        page = await found.open("#/memory/%3Atransfer")
+        async with page.expect_download() as download:
+            await page.get_by_role("button", name="Export").click()
+        archive = await (await download.value).path()
+        with tarfile.open(archive) as packed:
+            assert "manifest.json" in packed.getnames()
+        await page.get_by_label("Choose an archive").set_input_files(archive)
+        await expect(
+            page.get_by_text("Nothing has changed yet. The import would add 0 files")
+        ).to_be_visible()
+        await page.get_by_role("button", name=re.compile("Import .")).click()
+        await expect(page.get_by_text("Imported: 0 files added, 0 changed, 0 removed.")).to_be_visible()
+        await check_page(page, axe)
+        await page.route("**/api/memory/import*", lambda route: None)
+        await page.get_by_label("Choose an archive").set_input_files(archive)
+        await page.get_by_role("button", name="Cancel").click()
+        await expect(page.get_by_role("button", name="Choose an archive")).to_be_visible()
+        await page.get_by_label("Add documents", exact=True).set_input_files(
+            [tmp_path / "sowing.md", tmp_path / "scan.pdf"]
+        )
+        await expect(page.get_by_role("alert")).to_contain_text("scan.pdf is no text.")
+        await page.get_by_role("link", name="documents/sowing.md").click()
+        await expect(page.locator(".file-text")).to_have_text("Sow in May.\n")
+        assert (running.home.memory / "documents/sowing.md").read_text() == "Sow in May.\n"
+        (running.home.memory / "documents/own.md").write_text("Written by hand.\n")
+        await page.goto(f"{running.url}/#/memory/documents%2Fown.md")
+        for view in ("Who wrote it", "History"):
+            await page.get_by_role("button", name=view).click()
+            await expect(page.get_by_text("This file is not in the history yet.")).to_be_visible()
+        await page.get_by_label("Add documents", exact=True).set_input_files([tmp_path / "sowing.md"])
+        await expect(page.get_by_role("alert")).to_contain_text("documents/sowing.md exists already")
         assert found.problems == []

@@ -46,7 +46,7 @@ export function App() {
             {page === "account" && <AccountPage />}
             {page === "settings" && <SettingsPage name={name} />}
             {page === "setup" && <SetupPage />}
-            {page === "memory" && <MemoryPage name={name} />}
+            {page === "memory" && <MemoryPage name={name} part={part} />}
             {page === "activity" && <ActivityPage name={name} part={part} />}
           </Suspense>
         </FailureBoundary>

@@ -1,13 +1,15 @@
 /** What was remembered: each text, the turn that it was learned from, its links, and the way to forget it. */
-import { useCallback, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 
 import { api, dataOf, type Schemas } from "../api/client";
 import { useLoaded } from "../api/useLoaded";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
+import { addressOf } from "../router";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
+import { GRAPH } from "./addresses";
 import { Origin } from "./Origin";
 
 type Chunk = Schemas["Chunk"];
@@ -22,12 +24,13 @@ export function Chunks() {
   return (
     <>
       <h1>{t("memory.chunks")}</h1>
+      <p><a href={addressOf("memory", GRAPH)}>{t("memory.graph")}</a></p>
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
       {data?.total === 0 && <p className="dim">{t("memory.chunks.none")}</p>}
       <ul className="cards">
         {data?.chunks.map((chunk) => (
           <li key={chunk.id} className="card">
-            <Remembered chunk={chunk} onForgotten={reload} />
+            <RememberedText chunk={chunk} onForgotten={reload} />
           </li>
         ))}
       </ul>
@@ -36,17 +39,27 @@ export function Chunks() {
   );
 }
 
-function Remembered({ chunk, onForgotten }: { chunk: Chunk; onForgotten: () => void }) {
+interface TextProps {
+  chunk: Chunk;
+  /** Whether its links are shown before somebody asks. */
+  areLinksShown?: boolean;
+  onForgotten: () => void;
+}
+
+export function RememberedText({ chunk, areLinksShown = false, onForgotten }: TextProps) {
   const t = useTexts();
   const { metadata, id } = chunk;
   const [links, setLinks] = useState<Schemas["LinkedChunk"][] | null>(null);
   const [isAsked, setAsked] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
   const path = { params: { path: { id } } };
-  const show = () => {
-    if (links !== null) setLinks(null);
-    else dataOf(api.GET("/api/memory/chunks/{id}/links", path)).then((found) => setLinks(found.links), setFailure);
-  };
+  const read = useCallback(() => {
+    dataOf(api.GET("/api/memory/chunks/{id}/links", { params: { path: { id } } })).then((found) => setLinks(found.links), setFailure);
+  }, [id]);
+  useEffect(() => {
+    if (areLinksShown) read();
+  }, [areLinksShown, read]);
+  const show = () => (links === null ? read() : setLinks(null));
   const forget = () => {
     dataOf(api.DELETE("/api/memory/chunks/{id}", path)).then(onForgotten, setFailure);
   };

@@ -1,7 +1,7 @@
 /** Who wrote each line of a file, in which turn. */
 import { useCallback } from "react";
 
-import { api, dataOf } from "../api/client";
+import { api, ApiError, dataOf } from "../api/client";
 import { useLoaded } from "../api/useLoaded";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
@@ -12,6 +12,7 @@ export function FileAuthors({ path }: { path: string }) {
   const t = useTexts();
   const ask = useCallback(() => dataOf(api.GET("/api/memory/blame", { params: { query: { path } } })), [path]);
   const { data, failure } = useLoaded(ask);
+  if (failure instanceof ApiError && failure.code === "not_found") return <Notice kind="info">{t("memory.authors.none")}</Notice>;
   if (failure !== null) return <Notice kind="error">{sentence(t, failure)}</Notice>;
   if (data === null) return <p className="waiting">{t("app.loading")}</p>;
   return (

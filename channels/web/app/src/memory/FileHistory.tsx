@@ -1,7 +1,7 @@
 /** The changes of a file: who made each in which turn, what it changed, and the way to undo it. */
 import { useCallback, useState } from "react";
 
-import { api, dataOf, type Schemas } from "../api/client";
+import { api, ApiError, dataOf, type Schemas } from "../api/client";
 import { useLoaded } from "../api/useLoaded";
 import { Effect } from "../approvals/Effect";
 import { useTexts } from "../i18n";
@@ -21,6 +21,7 @@ export function FileHistory({ path, onChanged }: { path: string; onChanged: () =
     reload();
     onChanged();
   };
+  if (failure instanceof ApiError && failure.code === "not_found") return <Notice kind="info">{t("memory.authors.none")}</Notice>;
   if (failure !== null) return <Notice kind="error">{sentence(t, failure)}</Notice>;
   if (data === null) return <p className="waiting">{t("app.loading")}</p>;
   return (

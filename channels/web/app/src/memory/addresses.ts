@@ -1,2 +1,4 @@
-/** The name in the address of the page of remembered texts. No path of memory has a colon. */
+/** The names of the pages of memory in addresses. No path of memory has a colon. */
 export const REMEMBERED = ":chunks";
+export const GRAPH = ":graph";
+export const TRANSFER = ":transfer";
