@@ -1,7 +1,9 @@
 """The other pages, and every page by the rules of accessibility, on a phone and in the dark."""
 
+import os
 import re
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,11 @@ import anyio
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from tests.background_tasks import begin_task
 from trunkline.contracts.auth.client import AuthClient
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.memory.chunks import MEMORY_REMEMBER, Remember
+from trunkline.contracts.sandbox.detached_program import ExitRecord, OutputFile
 from trunkline.contracts.workers.subjects import DEAD_LETTER_TOPIC
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import Platform
@@ -379,4 +383,30 @@ async def test_what_the_token_refuses_is_disabled(browser: Browser, running: Pla
         await expect(
             page.get_by_text("needs an access token with the scope “chat”; yours has “read”")
         ).to_be_visible()
+        assert found.problems == []
+
+
+async def test_background_tasks_show_their_output_as_it_comes(
+    browser: Browser, running: Platform, axe: str
+) -> None:
+    """On a phone: a running task with output that grows, and the request to end it; then the check-up."""
+    task, lock = begin_task(running.home.path, "main", "0a1b2c3d", "make", "test")
+    output = OutputFile(task.folder)
+    output.add(b"begun\n")
+    async with visit(browser, running.url, running.token, **PHONE) as found:
+        page = await found.open("#/activity/tasks")
+        await page.get_by_role("button", name="Output").click()
+        await expect(page.get_by_role("log")).to_contain_text("begun")
+        output.add(b"half done\n")
+        await expect(page.get_by_role("log")).to_contain_text("half done")
+        await check_page(page, axe)
+        await page.get_by_role("button", name="End it").click()
+        while not task.cancel_reason():
+            await page.wait_for_timeout(50)
+        task.write_exit(ExitRecord(at=datetime.now(UTC), killed="cancelled"))
+        os.close(lock)
+        await expect(page.get_by_text("was ended: cancelled")).to_be_visible()
+        await page.get_by_role("link", name="Check-up").click()
+        await expect(page.get_by_text("config.valid")).to_be_visible(timeout=60_000)
+        await check_page(page, axe)
         assert found.problems == []

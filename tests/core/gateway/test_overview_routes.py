@@ -231,6 +231,14 @@ async def test_plugins_are_listed_without_their_places(env: Environment) -> None
     assert "site-packages" not in str(listed) and "/src/" not in str(listed)
 
 
+async def test_the_checks_of_the_installation_are_those_of_doctor(env: Environment) -> None:
+    """Each has a status; the gateway's own port is among the open ones."""
+    seen = await get(env, "/api/doctor")
+    assert {"config.valid", "python.version"} <= {one["id"] for one in seen["checks"]}
+    assert all(one["status"] in ("ok", "warning", "error", "skipped") for one in seen["checks"])
+    assert env.url in [one["address"] for one in seen["listeners"]]
+
+
 @pytest.mark.parametrize("who", ["guest", "limited", "mallory"])
 async def test_what_counts_for_all_blocks_is_for_the_owner_alone(env: Environment, who: str) -> None:
     """Neither operating a block, nor the scope of the owner, nor a token of the owner for one block is enough."""
@@ -242,6 +250,7 @@ async def test_what_counts_for_all_blocks_is_for_the_owner_alone(env: Environmen
             ("get", "/api/settings"),
             ("patch", "/api/settings/plugins.git"),
             ("get", "/api/setup"),
+            ("get", "/api/doctor"),
             ("post", "/api/setup/servers"),
             ("get", "/api/dead-letters"),
             ("get", f"/api/dead-letters/{id}"),

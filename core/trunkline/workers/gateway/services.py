@@ -25,6 +25,7 @@ from trunkline.workers.gateway.conversation_service import ConversationService
 from trunkline.workers.gateway.cost_service import CostService
 from trunkline.workers.gateway.dead_letter_service import DeadLetterService
 from trunkline.workers.gateway.disk_space import BusDiskSpace
+from trunkline.workers.gateway.doctor_service import DoctorService
 from trunkline.workers.gateway.files import FileService
 from trunkline.workers.gateway.grants import GrantStore
 from trunkline.workers.gateway.memory_service import MemoryService
@@ -37,6 +38,7 @@ from trunkline.workers.gateway.queue_head import QueueHeadCache
 from trunkline.workers.gateway.queue_limiter import QueueLimiter
 from trunkline.workers.gateway.settings_service import SettingsService
 from trunkline.workers.gateway.setup_service import SetupService
+from trunkline.workers.gateway.task_service import TaskService
 from trunkline.workers.gateway.trace_service import TraceService
 from trunkline.workers.gateway.transcript_index import TranscriptIndex
 from trunkline.workers.gateway.turn_lookup import TurnLookup
@@ -70,6 +72,8 @@ class Services:
     overview: OverviewService
     settings: SettingsService
     setup: SetupService
+    tasks: TaskService
+    doctor: DoctorService
     room: BusDiskSpace
     audit: AuditLog
     plugins: Plugins
@@ -131,6 +135,8 @@ class Services:
             overview=OverviewService(bus, KillSwitch(context.home.path)),
             settings=SettingsService(context.config, plugins, audit),
             setup=SetupService(context.config, plugins),
+            tasks=TaskService(context.home.path, access),
+            doctor=DoctorService(context.config),
             room=room,
             audit=audit,
             plugins=plugins,

@@ -6,14 +6,16 @@ import "../styles/activity.css";
 import "../styles/pages.css";
 import { AuditLog } from "./AuditLog";
 import { DeadLetters } from "./DeadLetters";
+import { Doctor } from "./Doctor";
 import { Inspector } from "./Inspector";
 import { Now } from "./Now";
 import { Platform } from "./Platform";
 import { Spend } from "./Spend";
 import { ThoughtStream } from "./ThoughtStream";
+import { Tasks } from "./Tasks";
 import { Trace } from "./Trace";
 
-const VIEWS = ["now", "thoughts", "state", "spend", "platform", "audit", "letters"] as const;
+const VIEWS = ["now", "thoughts", "state", "tasks", "spend", "platform", "doctor", "audit", "letters"] as const;
 type View = (typeof VIEWS)[number];
 
 export default function ActivityPage({ name, part }: { name: string; part: string }) {
@@ -40,7 +42,9 @@ function ViewOf({ view, isStopAsked }: { view: View; isStopAsked: boolean }) {
   if (view === "now") return <Now isStopAsked={isStopAsked} />;
   if (view === "thoughts") return <ThoughtStream />;
   if (view === "state") return isOwner ? <Inspector /> : <Permitted scope="owner" everywhere>{null}</Permitted>;
+  if (view === "tasks") return <Tasks />;
   if (view === "spend") return <Spend />;
+  if (view === "doctor") return operatesEverywhere ? <Doctor /> : <Permitted scope="operate" everywhere>{null}</Permitted>;
   if (view === "platform") return operatesEverywhere ? <Platform /> : <Permitted scope="operate" everywhere>{null}</Permitted>;
   if (view === "audit") return isOwner ? <AuditLog /> : <Permitted scope="owner" everywhere>{null}</Permitted>;
   return operatesEverywhere ? <DeadLetters /> : <Permitted scope="operate" everywhere>{null}</Permitted>;

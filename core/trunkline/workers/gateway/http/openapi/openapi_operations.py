@@ -16,12 +16,14 @@ from trunkline.workers.gateway.http.schemas import auth_schemas as auth
 from trunkline.workers.gateway.http.schemas import block_schemas as blocks
 from trunkline.workers.gateway.http.schemas import conversation_schemas as conversations
 from trunkline.workers.gateway.http.schemas import cost_schemas as costs
+from trunkline.workers.gateway.http.schemas import doctor_schemas as doctor
 from trunkline.workers.gateway.http.schemas import memory_schemas as memory
 from trunkline.workers.gateway.http.schemas import overview_schemas as overview
 from trunkline.workers.gateway.http.schemas import passkey_schemas as passkeys
 from trunkline.workers.gateway.http.schemas import platform_schemas as system
 from trunkline.workers.gateway.http.schemas import settings_schemas as settings
 from trunkline.workers.gateway.http.schemas import setup_schemas as setup
+from trunkline.workers.gateway.http.schemas import task_schemas as tasks
 from trunkline.workers.gateway.http.schemas import turn_schemas as turns
 
 EVENT_STREAM = "stream"
@@ -161,6 +163,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "patch", "/api/settings/{section}", "Change settings of a section.",
         settings.SettingsChanges, 200, settings.SettingsSection,
     ),
+    ("get", "/api/tasks", "The background tasks.", None, 200, tasks.TaskList),
+    ("get", "/api/tasks/{block}/{id}", "One of them, with its output.", None, 200, tasks.TaskDetail),
+    ("post", "/api/tasks/{block}/{id}/stop", "End a background task.", None, 200, tasks.TaskDetail),
+    ("get", "/api/doctor", "The checks of the installation.", None, 200, doctor.DoctorReport),
     ("get", "/api/setup", "Model vendors and what each needs.", None, 200, setup.SetupChoices),
     ("post", "/api/setup/servers", "Look for model servers on this machine.", None, 200, setup.ModelServers),
     ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.ChatCompletion),
