@@ -139,8 +139,8 @@ async def test_a_network_waits_until_the_sandbox_is_made(
         ran.append((await sandbox.run(("true",), workspace=None, env={}, limits=OUT)).exit_code)
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run)
-        with await anyio.to_thread.run_sync(held.open, "wb"):
+        with held.open("r+b", buffering=0):  # "wb" would wait for a reader, and where none comes, for ever
+            tasks.start_soon(run)
             while not first_processes():  # noqa: ASYNC110 - another process, no event to wait for
                 await anyio.sleep(0.01)
             await anyio.sleep(0.5)
