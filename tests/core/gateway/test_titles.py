@@ -97,7 +97,7 @@ async def test_a_title_cannot_move_a_terminal_cursor(env: Environment) -> None:
 
 async def test_invalid_titles_are_refused() -> None:
     """The cases are an unknown conversation, one of an archived block, and a caller with whom the block is not
-    shared."""
+    shared. That caller neither marks the conversation nor reads its branches or its export."""
     async with started_environment(Guests()) as env:
         for unknown in ("conv_nothing", "..%2f", "x" * 300):
             assert (await env.http.patch(f"/conversations/{unknown}", json={"title": "t"})).status_code == 404
@@ -114,4 +114,10 @@ async def test_invalid_titles_are_refused() -> None:
             assert (await stranger.patch(path, json={"title": "t"})).status_code == 401
             guest = {"x-guest": "yes"}
             assert (await stranger.patch(path, json={"title": "t"}, headers=guest)).status_code == 404
+            for mark in ({"pinned": True}, {"archived": True}):
+                assert (await stranger.patch(path, json=mark, headers=guest)).status_code == 404
+            for part in ("branches", "export"):
+                assert (await stranger.get(f"/api{path}/{part}", headers=guest)).status_code == 404
         assert await title_of(env, mine) == "Hi"
+        (shown,) = (await env.terminal.conversations(ListConversations(block="main"))).conversations
+        assert not shown.pinned and not shown.archived
