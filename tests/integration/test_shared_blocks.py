@@ -469,6 +469,29 @@ async def test_only_who_may_approve_decides(premises: Premises) -> None:
     assert settled["allow"] is True and settled["by"] == "ann"
 
 
+async def test_only_who_operates_a_block_chooses_its_model(premises: Premises) -> None:
+    """Whoever chats would send what the block knows to a vendor of their choice, at the owner's cost: no request names
+    another model than the block's."""
+    http, bob = premises.http, {HEADER: "bob"}
+    chosen, said = "garden:openai/another", [{"role": "user", "content": "say:hi"}]
+    mine = await http.post("/v1/chat/completions", json={"model": "garden", "messages": said}, headers=bob)
+    assert mine.status_code == 200
+    made = await http.post(
+        "/conversations/messages", json={"content": "say:hi", "metadata": {"block": "garden"}}, headers=bob
+    )
+    turn = made.headers["x-turn-id"]
+    for path, body in (
+        ("/v1/chat/completions", {"model": chosen, "messages": said}),
+        ("/v1/responses", {"model": chosen, "input": "say:hi"}),
+        ("/v1/responses/compact", {"model": chosen, "input": "say:hi"}),
+        ("/v1/embeddings", {"model": chosen, "input": "hi"}),
+        ("/v1/audio/speech", {"model": chosen, "input": "hi", "voice": "alloy"}),
+        (f"/api/turns/{turn}/fork", {"step": 0, "model": "openai/another"}),
+    ):
+        assert (await http.post(path, json=body, headers=bob)).status_code == 403, path
+        assert (await http.post(path, json=body, headers=premises.owner)).status_code != 403, path
+
+
 async def test_a_share_that_ends_ends_at_once(premises: Premises) -> None:
     """The policy is removed: streams and subscriptions end within seconds, and the next request is refused."""
     running, http, bob = premises.running, premises.http, {HEADER: "bob"}

@@ -101,8 +101,8 @@ class MessageService:
 
         With ``after``, the conversation begins with the transcript of another one up to that place. Refused when the
         message is empty or too large, when an admission rule denies the message, when the sender may not chat in its
-        block, when its block or conversation takes no messages, when the conversation's queue is full, and while the
-        disk is nearly full.
+        block, or names a model and may not operate it, when its block or conversation takes no messages, when the
+        conversation's queue is full, and while the disk is nearly full.
         """
         self._check(message)
         await self.admit(message, sender.identity)
@@ -110,6 +110,7 @@ class MessageService:
         if into is not None:
             message = msgspec.structs.replace(message, conversation=into.request.conversation)
         block, conversation = await self._resolve_conversation(message, sender)
+        await self.check_model_choice(message.model, block, sender)
         turn = turn_id(conversation, message.client_id or new_id())
         request = _request(message, sender, block, conversation, turn)
         if after is not None:
@@ -144,8 +145,9 @@ class MessageService:
 
     async def fork(self, command: ForkTurn, sender: Sender) -> MessageAccepted:
         """Run a turn again from one of its steps, in a new conversation of the same block. The turn itself is
-        not changed."""
+        not changed. Refused with ``forbidden`` for another model, if the sender may not operate the block."""
         state = await self.find(command.turn, sender, TokenScope.CHAT)
+        await self.check_model_choice(command.model, state.request.block, sender)
         check_step(state, command)
         origin = state.request
         message = SendMessage(
@@ -210,6 +212,12 @@ class MessageService:
                     "the admission rule of plugin %s failed, so the message is refused", owned.owner
                 )
                 raise refusal(ErrorCode.FORBIDDEN) from error
+
+    async def check_model_choice(self, model: str | None, block: str, sender: Sender) -> None:
+        """Refuse a model of the sender's choice, as a change of the block's model would be: it may cost more, and what
+        the block knows would be sent to another vendor."""
+        if model:
+            await self._access.require(sender.identity, TokenScope.OPERATE, block)
 
     async def _resolve_conversation(self, message: SendMessage, sender: Sender) -> tuple[str, str]:
         """Return the block and conversation that a message belongs to."""

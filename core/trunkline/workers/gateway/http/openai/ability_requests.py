@@ -26,12 +26,13 @@ NO_RETRY = {"x-should-retry": "false"}
 async def block_abilities(request: Request, model: str, text: str = "") -> tuple[BlockAbilities, str]:
     """Return the abilities of the block that ``model`` names, and the model that follows it: ``block:adapter/model``.
 
-    Refused when the block does not exist or takes no messages, or when an admission rule denies a message with this
-    text.
+    Refused when the block does not exist or takes no messages, when the sender may not choose a model in it, or when an
+    admission rule denies a message with this text.
     """
     services, sender = services_of(request), sender_of(request)
     block, _, name = model.partition(":")
     await check_model(request, block or None)
+    await services.messages.check_model_choice(name, block or services.blocks.default, sender)
     await services.messages.admit(SendMessage(content=text, block=block or None), sender.identity)
     abilities = BlockAbilities(services.bus, block or services.blocks.default, actor=sender.identity.id)
     return abilities, name

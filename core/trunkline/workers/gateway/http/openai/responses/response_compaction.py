@@ -75,8 +75,10 @@ async def compact(request: Request) -> Response:
     """``POST /v1/responses/compact``"""
     asked = await read_json(request, CompactRequest)
     block, _, model = asked.model.partition(":")
-    services, identity = services_of(request), sender_of(request).identity
+    services, sender = services_of(request), sender_of(request)
+    identity = sender.identity
     await check_model(request, block or None)
+    await services.messages.check_model_choice(model, block or services.blocks.default, sender)
     messages = await _messages(request, asked, block or services.blocks.default)
     if not messages:
         raise InvalidField(("input",), "There is nothing to compact.")
