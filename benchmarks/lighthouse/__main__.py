@@ -38,12 +38,16 @@ PAGES: Mapping[str, str] = {
     "thoughts": "#/activity/thoughts",
     "state": "#/activity/state",
     "spend": "#/activity/spend",
+    "background tasks": "#/activity/tasks",
     "platform": "#/activity/platform",
+    "check-up": "#/activity/doctor",
     "audit": "#/activity/audit",
     "dead letters": "#/activity/letters",
     "trace": "#/activity/trace/{turn}",
     "first steps": "#/setup",
     "account": "#/account",
+    "settings": "#/settings",
+    "form": "#/settings/plugins.web",
 }
 """The address of each page. Those who are not signed in see the same one everywhere."""
 

@@ -252,6 +252,7 @@ async def test_CC_T17_thoughts_appear_as_they_happen(signed_in: Visit, running: 
     """CC-T17, CC-F22: reasoning, calls, results and answers of any channel appear, each with its block and a colour of
     its kind, less than half a second after the event. While the list is paused nothing moves, and nothing is lost."""
     page = await signed_in.open("#/activity/thoughts")
+    await expect(page.locator(".thoughts")).to_be_attached()
     await page.evaluate(NOTE_TIMES)
     delay, shown = THOUGHT_SECONDS, dict[str, float]()
     with anyio.fail_after(60):  # on a busy machine some entries are late
