@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from trunkline import ConfigError, Unavailable
+from trunkline.api.channel import STATE_PREFIX, AccountState
 from trunkline.api.gateway import SendMessage
 from trunkline.api.testing import ScriptedGateway, wait_until
 from trunkline.api.turn import FeedEvent, TextDelta, TurnEnded
@@ -258,12 +259,15 @@ async def test_a_conflict_with_another_poller_heals_itself(caplog: pytest.LogCap
     """While another program polls the bot this is logged; afterwards messages are answered."""
     async with talking() as (server, gateway, _):
         server.faults.append(Fault("getUpdates", answer=failure(*CONFLICT)))
-        await wait_until(lambda: "getUpdates" in server.calls)
+        await wait_until(lambda: "another program polls this bot" in caplog.text)
+        (record,) = await gateway.records().list(STATE_PREFIX, AccountState)
+        assert record.value.state == "failing" and "another program polls it" in record.value.text
         server.say("hello")
         await wait_until(lambda: server.seen() == ["You said: hello"])
         server.say("again")
         await wait_until(lambda: len(server.seen()) == 2)
-    assert len(gateway.sent) == 2 and "another program polls this bot" in caplog.text
+        (record,) = await gateway.records().list(STATE_PREFIX, AccountState)
+    assert len(gateway.sent) == 2 and record.value.state == "serving"
 
 
 async def test_of_two_processes_with_one_bot_the_second_waits(caplog: pytest.LogCaptureFixture) -> None:
@@ -278,6 +282,8 @@ async def test_of_two_processes_with_one_bot_the_second_waits(caplog: pytest.Log
             server.say("two")
             await wait_until(lambda: len(server.seen()) == 2)
             assert server.calls.count("getMe") == signed_in
+            states = await gateway.records().list(STATE_PREFIX, AccountState)
+            assert {one.value.state for one in states} == {"serving", "waiting"}
         server.say("three")
         with anyio.fail_after(20):
             await wait_until(lambda: server.seen()[2:] == ["You said: three"])

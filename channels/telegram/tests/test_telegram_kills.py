@@ -52,7 +52,7 @@ class Installation:
 
     async def until_answered(self, words: list[str]) -> None:
         """Wait until every word is answered to its end. Each is answered once, and nothing else is shown."""
-        with anyio.move_on_after(60):
+        with anyio.move_on_after(60 + len(words)):  # one conversation answers one after another
             while not all(self._answers(word) for word in words):
                 await self.start()
                 await anyio.sleep(0.05)

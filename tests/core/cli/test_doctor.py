@@ -19,8 +19,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 IDS = [
     "python.version", "config.valid", "home.writable", "home.permissions", "disk.space", "bus.reachable",
     "bus.server_version", "workers.alive", "memory.store", "memory.history", "memory.lock", "gateway.port",
-    "gateway.address", "gateway.token", "plugins.loaded", "adapter.configured", "adapter.reachable", "models.circuits",
-    "turns.limits", "panic.released", "sandbox.available", "documents.formats",
+    "gateway.address", "gateway.token", "plugins.loaded", "adapter.configured", "adapter.reachable",
+    "channels.accounts", "models.circuits", "turns.limits", "panic.released", "sandbox.available", "documents.formats",
 ]  # fmt: skip
 
 

@@ -8,10 +8,7 @@ from trunkline import RemoteFault, Unavailable
 from trunkline.api.channel import Gateway, OutboundDelivery, TurnStream, TurnText
 from trunkline.api.turn import ApprovalRequested, FeedEvent, TurnEnded
 from trunkline_telegram.content import PostContent, markdown_contents
-from trunkline_telegram.posts import TelegramPosts
-
-TYPING_SECONDS = 4.5
-"""Seconds between two signs of typing. Telegram shows one for five."""
+from trunkline_telegram.posts import TYPING_SECONDS, TelegramPosts
 
 NOTHING = {"cancelled": "Stopped.", "stop": "The answer is empty."}
 """What stands for an answer without text, by the reason of its end."""

@@ -7,6 +7,7 @@ import anyio
 
 from trunkline import Unavailable
 from trunkline.api.channel import AccountLease, Channel, Gateway, LeaseHolder
+from trunkline_telegram.account_report import AccountReport
 from trunkline_telegram.settings import TelegramSettings, account_of
 
 if TYPE_CHECKING:  # the client is imported by the channel that runs, not by each process that lists channels
@@ -50,7 +51,19 @@ class TelegramChannel(Channel):
         if not self._settings.owners:
             log.warning("channels.telegram.owners is empty: the bot tells people their id, and serves nobody")
         lease = AccountLease(gateway.records(), account, seconds=self._settings.lease_seconds)
-        await lease.run(lambda: self._serve(gateway, account), waiting=_log_holder)
+        report = AccountReport(gateway.records(), account)
+
+        async def waiting(holder: LeaseHolder) -> None:
+            since = holder.since.isoformat(timespec="seconds")
+            log.warning(
+                "the bot of channels.telegram is served by process %d on %s since %s; this process waits",
+                holder.pid,
+                holder.host,
+                since,
+            )
+            await report.waiting(f"process {holder.pid} on {holder.host}")
+
+        await lease.run(lambda: self._serve(gateway, account), waiting=waiting)
 
     async def _serve(self, gateway: Gateway, account: str) -> None:
         from trunkline_telegram.bot_api import BotApi
@@ -76,12 +89,3 @@ class TelegramChannel(Channel):
                 await self.tell_owner(text)
             except (Unavailable, TelegramError) as error:
                 log.info("no alert is sent: %s", error)
-
-
-async def _log_holder(holder: LeaseHolder) -> None:
-    log.warning(
-        "the bot of channels.telegram is served by process %d on %s since %s; this process waits",
-        holder.pid,
-        holder.host,
-        holder.since.isoformat(timespec="seconds"),
-    )

@@ -17,6 +17,9 @@ from trunkline_telegram.content import PostContent, decode_content
 SEARCHED = 100
 """How many ids after the newest known one an unfinished post may have: as many messages may arrive meanwhile."""
 
+TYPING_SECONDS = 4.0
+"""Seconds between two signs of typing in a chat. Telegram shows one for five."""
+
 SETTLING = 3.0
 """Seconds after which a request that got no answer has arrived at Telegram, or never does."""
 
@@ -37,6 +40,7 @@ class TelegramPosts(PostService):
         self._prefix = f"newest.{account}"
         self._newest: dict[str, int] = {}
         self._moved: dict[int, int] = {}
+        self._typing_until: dict[str, float] = {}
         self._unanswered_at: dict[str, float] = {}
 
     async def load(self) -> None:
@@ -111,7 +115,11 @@ class TelegramPosts(PostService):
         await self._api.delete(self._current(chat), message)
 
     async def show_typing(self, delivery: DeliveryState) -> None:
-        """Show that an answer is being written."""
+        """Show that an answer is being written, unless the chat shows it already."""
+        now = anyio.current_time()
+        if now < self._typing_until.get(delivery.place, 0.0):
+            return
+        self._typing_until[delivery.place] = now + TYPING_SECONDS
         thread = int(delivery.details.get("thread", 0)) or None
         await self._api.show_typing(self._current(int(delivery.place)), thread)
 

@@ -19,6 +19,7 @@ from trunkline.api.channel import (
     parse_decision,
 )
 from trunkline.api.gateway import MessageAccepted, SendMessage
+from trunkline_telegram.account_report import AccountReport
 from trunkline_telegram.answer_writer import AnswerWriter, PostWriter
 from trunkline_telegram.bot_api import BotApi
 from trunkline_telegram.bot_updates import Incoming, parse_update
@@ -48,6 +49,7 @@ class TelegramSession:
         self._gateway = gateway
         self._api = api
         self._account = account
+        self._report = AccountReport(records, account)
         self._posts = TelegramPosts(api, records, account)
         self._ledger = DeliveryLedger(records, account, self._posts)
         self._chats = Chats(records, account, settings.block)
@@ -82,15 +84,18 @@ class TelegramSession:
             try:
                 updates = await self._api.updates(offset, self._settings.poll_seconds)
             except Conflict as conflict:
+                await self._report.failing("another program polls it")
                 log.warning(
                     "another program polls this bot; this one tries again in %g s: %s",
                     pause,
                     conflict.message,
                 )
             except TelegramError as error:
+                await self._report.failing("Telegram does not answer")
                 log.warning("Telegram does not answer; the next attempt is in %g s: %s", pause, error)
             else:
                 pause = FIRST_PAUSE
+                await self._report.serving()
                 for id, update in updates:
                     incoming = parse_update(id, update, self._api.username, self._api.id) if update else None
                     if incoming is not None:

@@ -9,6 +9,7 @@ import msgspec
 
 from trunkline.cli.checks import (
     bus_checks,
+    channel_checks,
     data_checks,
     host_checks,
     memory_checks,
@@ -58,6 +59,7 @@ CHECKS: dict[str, Check] = {
     "tools.manifests": plugin_checks.tools_manifests,
     "adapter.configured": plugin_checks.adapter_configured,
     "adapter.reachable": plugin_checks.adapter_reachable,
+    "channels.accounts": channel_checks.channels_accounts,
     "models.circuits": turn_checks.models_circuits,
     "models.keys": turn_checks.models_keys,
     "tools.always_send": turn_checks.tools_always_send,

@@ -1,7 +1,8 @@
 """The records of a channel: small values on the bus that outlive its process, such as what it sent to whom."""
 
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from datetime import datetime
+from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -17,6 +18,24 @@ CHANNEL_BUCKET: BucketSpec[msgspec.Raw] = BucketSpec(
     max_bytes=256 * 1024 * 1024,
     description="The records of channels: leases, deliveries, conversations of chats and the state of each account",
 )
+
+
+STATE_PREFIX = "state"
+"""The first word of the keys under which a channel reports the state of its accounts; ``trunkline doctor`` reads
+them."""
+
+STATE_SECONDS = 150.0
+"""Seconds for which a reported state counts. A process reports its state once a minute."""
+
+
+class AccountState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of an account of a channel in one process. It is ``serving``, ``waiting`` for another process that has
+    the account's lease, or ``failing``. ``text`` names the account and says why, for people.
+    """
+
+    state: Literal["serving", "waiting", "failing"]
+    text: str
+    at: datetime
 
 
 class RecordChanged(TrunklineError):

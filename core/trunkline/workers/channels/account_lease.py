@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 LEASE_SECONDS = 10.0
 """Seconds after which the lease of a killed process ends."""
 
+REPORT_SECONDS = 60.0
+"""Seconds between two reports of who waits."""
+
 RENEWALS = 4
 """How often a lease is renewed in its duration."""
 
@@ -63,7 +66,8 @@ class AccountLease:
         *,
         waiting: Callable[[LeaseHolder], Awaitable[None]] | None = None,
     ) -> None:
-        """Wait for the lease, then run ``body`` under it. ``waiting`` is called once with the process that holds it.
+        """Wait for the lease, then run ``body`` under it. ``waiting`` is called with the process that holds it, at once
+        and then every minute.
 
         Raises:
             LeaseLost: the lease could not be renewed; ``body`` was cancelled.
@@ -91,15 +95,16 @@ class AccountLease:
 
     async def _acquire(self, waiting: Callable[[LeaseHolder], Awaitable[None]] | None) -> "_Renewal":
         mine = LeaseHolder(id=new_id("holder"), host=platform.node(), pid=os.getpid(), since=utc_now())
-        told = False
+        told = float("-inf")
         while True:
             try:
                 revision = await self._records.put(self._key, mine, revision=0, ttl=self._seconds)
                 return _Renewal(self._records, self._key, mine, revision, self._seconds)
             except RecordChanged:
                 holder = await self._records.get(self._key, LeaseHolder)
-            if holder is not None and not told and waiting is not None:
-                told = True
+            due = anyio.current_time() >= told + REPORT_SECONDS
+            if holder is not None and due and waiting is not None:
+                told = anyio.current_time()
                 await waiting(holder.value)
             await anyio.sleep(min(1.0, self._seconds / RENEWALS))
 
