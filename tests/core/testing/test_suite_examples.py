@@ -49,6 +49,33 @@ class Doorbell(LetterChannel):
         self.answers[text] = text
 """
 
+BELL = """
+from trunkline.api.channel import PostService
+
+
+class BellServer:
+    def __init__(self):
+        self.posts = []
+
+    def shown(self, place):
+        return [content for where, content in self.posts if where == place]
+
+
+class BellPosts(PostService):
+    def __init__(self, bell):
+        self.bell = bell
+
+    def mark(self, place):
+        return str(len(self.bell.shown(place)))
+
+    async def post(self, place, content, delivery):
+        self.bell.posts.append((place, content))
+        return self.mark(place)
+
+    async def find(self, place, post, delivery):
+        return self.mark(place) if self.mark(place) != post.mark else None
+"""
+
 GIVEN = {
     "adapter": (
         "import os\n"
@@ -60,6 +87,7 @@ GIVEN = {
         "    return OpenAIAdapter(OpenAISettings(base_url=base_url, api_key=secret, api='chat'))\n"
     ),
     "channel": DOORBELL,
+    "post": BELL,
     "sandbox": (
         "from trunkline_sandbox.bubblewrap.backend import Bubblewrap\n"
         "from trunkline_sandbox.settings import SandboxSettings\n"

@@ -7,13 +7,10 @@ import msgspec
 import trunkline
 from trunkline.api.model import Finish, ModelAdapter, Text, program
 
-IN_THE_FILE = msgspec.Meta(
-    extra_json_schema={"readOnly": True}
-)  # no client of the gateway may name a program
-
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    argv: Annotated[tuple[str, ...], IN_THE_FILE] = ()
+    # "readOnly": no client of the gateway may name a program.
+    argv: Annotated[tuple[str, ...], msgspec.Meta(extra_json_schema={"readOnly": True})] = ()
 
 
 class Command(ModelAdapter):
