@@ -16,7 +16,7 @@ import { graphOf, type Graph, type GraphNode } from "./graphLayout";
 /** As many as one request returns: the newest. */
 const MOST = 1000;
 const MARGIN = 80;
-const LABEL = 28;
+const LABEL = 20;
 /** With more texts than this, only those around the chosen one have a label. */
 const MOST_LABELS = 60;
 
@@ -52,7 +52,7 @@ function Drawing({ graph, chosen }: { graph: Graph; chosen: GraphNode | undefine
   const isNear = (node: GraphNode) => chosen === undefined || node === chosen || chosen.neighbours.has(node.chunk.id);
   const hasLabel = (node: GraphNode) => isNear(node) && (chosen !== undefined || graph.nodes.length <= MOST_LABELS);
   return (
-    <svg className="graph" viewBox={frameOf(graph.nodes)} role="group" aria-label={t("memory.graph")}>
+    <svg className="graph" data-chosen={chosen !== undefined} viewBox={frameOf(graph.nodes)} role="group" aria-label={t("memory.graph")}>
       {graph.edges.map((edge, index) => (
         <line
           key={index}
