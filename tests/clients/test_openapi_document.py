@@ -45,6 +45,8 @@ SCHEMA_SAYS_LESS = (
     "GET /api/memory/history", "PATCH /api/blocks/{name}", "POST /api/blocks",
     "POST /api/identities", "POST /api/memory/move", "POST /api/memory/preview", "POST /api/memory/revert",
     "PUT /api/memory/file",
+    # A request changes one thing at least.
+    "PATCH /conversations/{id}",
     # A file or an input is not empty and of a known format, and items refer to each other.
     "POST /api/memory/import",
     "POST /v1/audio/transcriptions", "POST /v1/audio/translations", "POST /v1/chat/completions", "POST /v1/embeddings",

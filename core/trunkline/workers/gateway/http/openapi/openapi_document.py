@@ -20,6 +20,7 @@ from trunkline.workers.gateway.http.openai.responses.response_socket import SOCK
 from trunkline.workers.gateway.http.openapi.openapi_operations import (
     ARCHIVE,
     AUDIO,
+    CONVERSATION_FILE,
     EVENT_STREAM,
     FILE_CONTENT,
     FORM,
@@ -203,6 +204,12 @@ def _response(result: type | str) -> dict[str, Any]:
         }
     if result == ARCHIVE:
         return {"description": "A tar archive.", "content": {"application/x-tar": {"schema": BINARY}}}
+    if result == CONVERSATION_FILE:
+        text, document = {"schema": {"type": "string"}}, {"schema": {"type": "object"}}
+        return {
+            "description": "Markdown, or JSON with `format=json`.",
+            "content": {"text/markdown": text, "application/json": document},
+        }
     if result == PLAIN_TEXT:
         return {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}
     if result == AUDIO:

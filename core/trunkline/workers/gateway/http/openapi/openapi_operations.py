@@ -33,6 +33,7 @@ FILE_CONTENT = "bytes"
 FORM = "form"
 AUDIO = "audio"
 ARCHIVE = "archive"
+CONVERSATION_FILE = "conversation file"
 
 FORMS = ("/v1/audio/transcriptions", "/v1/audio/translations")
 """The paths whose body is a form with a file."""
@@ -96,7 +97,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "get", "/api/conversations/{id}/branches", "Where a conversation and its forks part.",
         None, 200, conversations.BranchList,
     ),
-    ("get", "/api/conversations/{id}/export", "A conversation as one file.", None, 200, FILE_CONTENT),
+    ("get", "/api/conversations/{id}/export", "A conversation as one file.", None, 200, CONVERSATION_FILE),
     ("get", "/api/models", "The models that can be asked.", None, 200, conversations.ModelLists),
     ("get", "/api/turns/{id}", "The state of a turn.", None, 200, turns.TurnDetail),
     ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, EVENT_STREAM),
