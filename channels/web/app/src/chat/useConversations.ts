@@ -46,7 +46,8 @@ async function read(search: string, isArchive: boolean, limit: number): Promise<
     return { pinned: [], items: found.conversations, total: found.total };
   }
   const [pinned, others] = await Promise.all([page({ limit: LARGEST_PAGE, pinned: true }), page({ limit, pinned: false })]);
-  return { pinned: pinned.conversations, items: others.conversations, total: others.total };
+  const apart = new Set(pinned.conversations.map((item) => item.id)); // a pin may be set between the two replies
+  return { pinned: pinned.conversations, items: others.conversations.filter((item) => !apart.has(item.id)), total: others.total };
 }
 
 function page(query: { limit: number; search?: string; pinned?: boolean; archived?: "only" }) {
