@@ -44,7 +44,7 @@ async def test_mb_f20_a_plugin_is_set_up_in_a_form(signed_in: Visit, running: Pl
     await page.get_by_role("link", name="plugins.git", exact=True).click()
     await page.get_by_label("protected_branches").fill("main\nlive")
     await page.get_by_role("button", name="Save").click()
-    await expect(page.get_by_text("Saved. Restart")).to_be_visible()
+    await expect(page.get_by_text("Saved. Restart Trunkline to apply it.")).to_be_visible()
     assert written(running, "plugins.git") == {"protected_branches": ["main", "live"]}
 
 
@@ -78,7 +78,7 @@ async def test_mb_f26_general_settings_on_a_phone(browser: Browser, running: Pla
         await page.get_by_role("link", name="telemetry").click()
         await page.get_by_label("log_level").select_option("warning")
         await page.get_by_role("button", name="Save").click()
-        await expect(page.get_by_text("Saved. Restart")).to_be_visible()
+        await expect(page.get_by_text("Saved. Restart Trunkline to apply it.")).to_be_visible()
         await check_page(page, axe)
         assert written(running, "telemetry") == {"log_level": "warning"}
         assert found.problems == []

@@ -57,14 +57,24 @@ def script(request: ScriptedRequest) -> Reply:
     return answer(Say(request.results[-1][1]))
 
 
+async def collect_model_spans(running: Platform, spans: list[str]) -> anyio.Event:
+    """Add the spans of calls to models to a list. The event is set once one of them has a placeholder."""
+    has_placeholder = anyio.Event()
+
+    async def collect(message: Any) -> None:
+        found = [repr(span) for span in message.data.spans if span.name.startswith("chat")]
+        spans.extend(found)
+        if any("CUSTOMER_" in span for span in found):
+            has_placeholder.set()
+
+    await running.bus.subscribe(SPANS, collect)
+    return has_placeholder
+
+
 async def test_the_vendor_never_gets_what_the_tool_and_the_person_get(tmp_path: Path) -> None:
     """In two turns, with an approval, a restart between them and content in traces. The approval shows the real value,
     the answer has it, and both requests of different processes have the same placeholder."""
     tools, spans = Tools(), list[str]()
-
-    async def collect(message: Any) -> None:
-        spans.extend(repr(span) for span in message.data.spans if span.name.startswith("chat"))
-
     with ScriptedProvider(script) as provider:
         config = {
             **provider.settings,
@@ -74,7 +84,7 @@ async def test_the_vendor_never_gets_what_the_tool_and_the_person_get(tmp_path: 
         conversation = None
         for _ in range(2):
             async with platform(tmp_path, plugins=[tools], config=config) as running:
-                await running.bus.subscribe(SPANS, collect)
+                has_placeholder = await collect_model_spans(running, spans)
                 text = f"Book {CUSTOMER} now, with {KEY}"
                 accepted = await running.gateway.send(SendMessage(content=text, conversation=conversation))
                 conversation = accepted.conversation
@@ -87,9 +97,11 @@ async def test_the_vendor_never_gets_what_the_tool_and_the_person_get(tmp_path: 
                         break
                 told = await running.answer(accepted)
                 assert CUSTOMER in told.text and KEY in told.text
+                with anyio.fail_after(running.timeout):  # spans are published some time after their end
+                    await has_placeholder.wait()
         sent = [json.dumps(request.body) for request in provider.answer_requests]
     assert tools.got == [CUSTOMER] * 2
-    assert any("CUSTOMER_" in span for span in spans) and not any(CUSTOMER in span for span in spans)
+    assert not any(CUSTOMER in span for span in spans)
     assert len(sent) == 4 and not any(CUSTOMER in body or KEY in body for body in sent)
 
 

@@ -46,7 +46,7 @@ async def test_a_stop_ends_and_reports_the_tasks_of_the_block(tmp_path: Path) ->
         finish = await anyio.to_thread.run_sync(partial(run, "--finish"))
         assert finish.returncode == 0
         asked = await anyio.to_thread.run_sync(partial(run, stdin="n\n"))
-        assert "2 of its background tasks run and are ended." in asked.stdout, asked
+        assert "2 of its background tasks run and are ended." in asked.stderr, asked
         assert [one.status() for one in mine] == ["running"] * 2
         done = await anyio.to_thread.run_sync(partial(run, "--yes"))
         assert "2 of its background tasks were ended." in done.stdout, done

@@ -1,6 +1,7 @@
 """Missing and ending parts: no bus, no memory, a worker that drains, a client that repeats itself."""
 
 import os
+import re
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -215,9 +216,7 @@ async def test_the_contract_is_served(own_env: Environment) -> None:
     served = (await own_env.http.get("/openapi.json")).json()
     assert served == msgspec.json.decode(msgspec.json.encode(openapi_document()))
     for method, path, *_ in OPERATIONS:
-        response = await own_env.http.request(
-            method, path.format(id="x", name="x", call="x", identity="x"), content=b"!"
-        )
+        response = await own_env.http.request(method, re.sub(r"{\w+}", "x", path), content=b"!")
         assert response.status_code != 405, (method, path)
     text = msgspec.json.encode(served).decode()
     for name in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
