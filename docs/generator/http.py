@@ -23,7 +23,7 @@ INTRODUCTION = """
 # HTTP
 
 The gateway listens on `gateway.host` and `gateway.port`, by default `127.0.0.1:8420`. Every path except
-`/healthz`, `/readyz` and the two of pairing requires a credential: the token of this home, which is in
+`/healthz`, `/readyz`, those of signing in and `/api/locales` requires a credential: the token of this home, which is in
 `~/.trunkline/token`, or an [access token](../how-to/sign-in.md), as `Authorization: Bearer TOKEN` or `X-API-Key:
 TOKEN`. The same contract is served as OpenAPI at `/openapi.json`, with the scope of each operation as a role of its
 security requirement.
@@ -46,6 +46,13 @@ NOTES = {
     ("post", "/conversations/messages"): (
         "`metadata.block` names the block of the conversation. With `metadata.client_message_id`, or the header "
         "`Idempotency-Key`, a request can be repeated: the same value gives the same conversation and the same turn."
+    ),
+    ("get", "/api/locales"): (
+        "They come from [plugins](../how-to/add-a-language.md), and contain nothing of the home. Without a built web "
+        "app there are none."
+    ),
+    ("get", "/api/locales/{tag}"): (
+        "Texts whose placeholders are not the English ones are left out. `/api/locales/en` has all texts of the app."
     ),
     ("get", "/metrics"): (
         "In Prometheus' text format, counted from the first request on. `gateway.metrics` can open the route to "

@@ -3,6 +3,26 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { defineConfig, type Plugin } from "vite";
 
+import { de } from "./src/i18n/de";
+import { en } from "./src/i18n/en";
+
+const LOCALES = [
+  { tag: "en", name: "English", texts: en },
+  { tag: "de", name: "Deutsch", texts: de },
+];
+
+/** Writes each language as JSON, for the hook `trunkline_locales`. */
+function locales(): Plugin {
+  return {
+    name: "locales",
+    generateBundle() {
+      for (const locale of LOCALES) {
+        this.emitFile({ type: "asset", fileName: `locales/${locale.tag}.json`, source: `${JSON.stringify(locale, null, 2)}\n` });
+      }
+    },
+  };
+}
+
 /** Writes the service worker with the names of all files that are built. */
 function serviceWorker(): Plugin {
   return {
@@ -18,7 +38,7 @@ function serviceWorker(): Plugin {
 
 // Nothing may be inlined: the gateway's Content-Security-Policy lets no inline script or style run.
 export default defineConfig({
-  plugins: [react(), serviceWorker()],
+  plugins: [react(), locales(), serviceWorker()],
   build: {
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -16,6 +16,7 @@ import pytest
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 import trunkline
+from trunkline.api.gateway import Locale
 from trunkline.api.model import Finish, ModelEvent, ModelRequest, Text
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
@@ -58,12 +59,20 @@ def clock() -> str:
     return f"clock {time.time():.4f}"
 
 
+ESPERANTO = {"session.title": "Ensaluti", "nav.blocks": "Blokoj", "nav.signOut": "Elsaluti {nomo}"}
+"""A language with few texts, one of which has a placeholder that the English one does not have."""
+
+
 class Scripted:
-    """A plugin with the model and a tool."""
+    """A plugin with the model, a tool and a language."""
 
     @trunkline.hookimpl
     def trunkline_models(self) -> list[ScriptedModel]:
         return [PageModel()]
+
+    @trunkline.hookimpl
+    def trunkline_locales(self) -> list[Locale]:
+        return [Locale("eo", "Esperanto", ESPERANTO)]
 
     @trunkline.hookimpl
     def trunkline_tools(self) -> list[trunkline.Tool]:
@@ -135,10 +144,12 @@ async def running(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @asynccontextmanager
-async def visit(browser: Browser, url: str, token: str = "", **options: object) -> AsyncIterator[Visit]:
-    """A page in a context of its own, signed in by the token."""
+async def visit(
+    browser: Browser, url: str, token: str = "", *, locale: str = "en-GB", **options: object
+) -> AsyncIterator[Visit]:
+    """A page in a context of its own, signed in by the token, of a browser that prefers a language."""
     headers = {"authorization": f"Bearer {token}"} if token else {}
-    context = await browser.new_context(extra_http_headers=headers, locale="en-GB", **options)  # type: ignore[arg-type]
+    context = await browser.new_context(extra_http_headers=headers, locale=locale, **options)  # type: ignore[arg-type]
     context.set_default_timeout(20_000)
     found = Visit(await context.new_page(), url)
     found.watch()

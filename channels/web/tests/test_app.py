@@ -47,6 +47,26 @@ async def test_language_and_appearance_are_kept(signed_in: Visit) -> None:
     assert await page.locator("html").get_attribute("data-theme") == "dark"
 
 
+async def test_mb_f28_a_plugin_adds_a_language(browser: Browser, running: Platform) -> None:
+    """MB-F28: The app begins in the language that the browser prefers, on the page to sign in too. A text that the
+    plugin does not have, or whose placeholders are wrong, is English. Another visit begins in the same language, even
+    before the gateway answers."""
+    async with visit(browser, running.url, locale="eo") as found:
+        page = await found.open()
+        await expect(page.get_by_role("heading", name="Ensaluti")).to_be_visible()
+        await expect(page.get_by_label("Code")).to_be_visible()
+        assert await page.locator("html").get_attribute("lang") == "eo"
+        assert found.problems == []
+    async with visit(browser, running.url, running.token, locale="eo") as found:
+        page = await found.open()
+        await expect(page.get_by_role("link", name="Blokoj")).to_be_visible()
+        await page.route("**/api/locales", lambda route: route.abort())
+        await page.reload()
+        await expect(page.get_by_role("link", name="Blokoj")).to_be_visible()
+        await page.get_by_role("button", name="Menu").click()
+        await expect(page.get_by_role("menuitem", name="Sign out", exact=True)).to_be_visible()
+
+
 async def test_a_link_signs_in_and_leaves_no_trace(browser: Browser, running: Platform) -> None:
     """CC-T6: the page of a code or a link leads to the app's own address, without the code in the address or in the
     history. The session is listed with the name of the browser and of its system."""

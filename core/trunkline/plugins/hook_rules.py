@@ -11,6 +11,7 @@ from trunkline.contracts.auth.passkey_verifier import PasskeyVerifier
 from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.documents.reader import Reader
 from trunkline.contracts.gateway.access import HttpRoute, StaticSite
+from trunkline.contracts.gateway.locale import Locale
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.importer import Importer
 from trunkline.contracts.memory.purger import Purger
@@ -29,6 +30,9 @@ Problem = str | None
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_LANGUAGE = re.compile(
+    r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*"
+)
 _TAG = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+\.v\d+")
 
 
@@ -189,6 +193,19 @@ def _site(item: StaticSite) -> Problem:
     return None if item.folder.is_absolute() else f"has the folder {str(item.folder)!r}; it must be absolute"
 
 
+def _locale(item: Locale) -> Problem:
+    if not _LANGUAGE.fullmatch(_text(item, "tag")):
+        return f"has the tag {item.tag!r}; write a BCP 47 tag such as fr, pt-BR or zh-Hant"
+    if not _text(item, "name"):
+        return "has no name"
+    texts = item.texts
+    if not isinstance(texts, Mapping) or not all(
+        isinstance(one, str) for pair in texts.items() for one in pair
+    ):
+        return "has texts that are not a mapping of texts to texts"
+    return None
+
+
 def _verifier(item: PasskeyVerifier) -> Problem:
     numbers = getattr(item, "algorithms", ())
     if not isinstance(numbers, tuple) or not numbers or not all(isinstance(one, int) for one in numbers):
@@ -243,6 +260,7 @@ HOOK_RULES: Mapping[str, HookRule] = {
     "trunkline_admission_rules": HookRule("admission rule", _async_callable("name"), ranked=True),
     "trunkline_http_routes": HookRule("HttpRoute", _instance(HttpRoute, _route)),
     "trunkline_static_sites": HookRule("StaticSite", _instance(StaticSite, _site)),
+    "trunkline_locales": HookRule("Locale", _instance(Locale, _locale), lambda item: str(item.tag)),
     "trunkline_passkey_verifiers": HookRule("PasskeyVerifier", _instance(PasskeyVerifier, _verifier)),
     "trunkline_tools": HookRule("Tool", _instance(Tool, _tool), lambda item: str(item.spec.name)),
     "trunkline_tool_sources": HookRule(

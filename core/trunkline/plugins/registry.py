@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.channels.channel import Channel
     from trunkline.contracts.documents.reader import Reader
     from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute, StaticSite
+    from trunkline.contracts.gateway.locale import Locale
     from trunkline.contracts.gateway.messages import SendMessage
     from trunkline.contracts.memory.embedder import Embedder
     from trunkline.contracts.memory.importer import Importer
@@ -255,6 +256,10 @@ class Plugins:
     def static_site(self) -> "OwnedItem[StaticSite] | None":
         """Return the web app; None if no plugin has one."""
         return next(iter(self.collect("trunkline_static_sites")), None)
+
+    def locales(self) -> "tuple[OwnedItem[Locale], ...]":
+        """Return the languages of the web app."""
+        return self.collect("trunkline_locales")
 
     def passkey_verifier(self) -> "PasskeyVerifier | None":
         """Return the verifier of passkeys; None if no plugin has one."""

@@ -130,13 +130,13 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/core/monitor/test_cost_ledger.py",
     ),
     "MB-F28": planned(
-        14,
+        15,
         "adapters Bedrock (Converse, streaming, 60 s), OpenAI",
         "adapters/openai/tests/test_contract.py",
         "adapters/bedrock/tests/test_contract.py",
         "adapters/gemini/tests/test_contract.py",
         "adapters/anthropic/tests/test_contract.py",
-        open="the locale registry; the service is issue 15",
+        open="the installation as a service; no version is looked up unasked (C14)",
     ),
     "MB-F29": done(
         "roles: *monitor* (per block identity name+emoji in config and monitor.md)",

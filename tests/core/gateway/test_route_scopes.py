@@ -29,6 +29,7 @@ pytestmark = pytest.mark.anyio
 
 OPEN = {
     "/healthz", "/readyz", "/api/pair", "/pair", "/api/passkeys/sign-in", "/api/passkeys/sign-in/options",
+    "/api/locales", "/api/locales/unknown",
 }  # fmt: skip
 """The paths of the gateway's own routes that need no credential."""
 
@@ -146,8 +147,8 @@ async def state_of(env: Environment) -> object:
 
 
 async def test_no_route_is_reached_without_a_credential(env: Environment, client: httpx.AsyncClient) -> None:
-    """PA-T8: every method of every route is 401 with a code and a correlation id, but for the health checks
-    pairing and passkeys, where a code or a signature is the credential."""
+    """PA-T8: every method of every route is 401 with a code and a correlation id, but for the health checks,
+    the texts of the web app, and pairing and passkeys, where a code or a signature is the credential."""
     before = await state_of(env)
     assert {path for _, path, scope in calls() if scope is None} == OPEN
     for method, path, scope in calls():

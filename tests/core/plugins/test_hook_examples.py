@@ -36,6 +36,7 @@ DESIGN = {
     "route",
     "http_routes",
     "static_sites",
+    "locales",
     "passkey_verifiers",
     "tools",
     "tool_middleware",
@@ -117,7 +118,7 @@ def test_the_typed_interface_calls_every_hook(load):
     for ask in (
         plugins.config_sections, plugins.message_types, plugins.bus_middleware, plugins.health_checks,
         plugins.commands, plugins.context_sources, plugins.turn_middleware, plugins.models,
-        plugins.model_middleware, plugins.authenticators, plugins.admission_rules, plugins.http_routes,
+        plugins.model_middleware, plugins.authenticators, plugins.admission_rules, plugins.http_routes, plugins.locales,
         plugins.tools, plugins.tool_middleware, plugins.tool_sources, plugins.sandboxes, plugins.readers,
         plugins.channels,
         plugins.memory_stores, plugins.memory_rules, plugins.chunk_types, plugins.link_types, plugins.importers,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import trunkline
-from trunkline.api.gateway import HttpRoute, PasskeyVerifier, SendMessage, StaticSite
+from trunkline.api.gateway import HttpRoute, Locale, PasskeyVerifier, SendMessage, StaticSite
 from trunkline.api.memory import SearchMemory
 
 HEAD = "import trunkline\n"
@@ -109,6 +109,10 @@ def test_hook_results_may_be_a_generator_a_list_or_none(load):
         ("trunkline_http_routes", lambda: [HttpRoute("x", ("GET",), print)], "must begin with /"),
         ("trunkline_passkey_verifiers", lambda: [NoAlgorithms()], "has no algorithms"),
         ("trunkline_static_sites", lambda: [StaticSite(Path("site"))], "must be absolute"),
+        ("trunkline_locales", lambda: [Locale("FR", "Français", {})], "has the tag 'FR'"),
+        ("trunkline_locales", lambda: [Locale("../fr", "Français", {})], "has the tag '../fr'"),
+        ("trunkline_locales", lambda: [Locale("fr", "", {})], "has no name"),
+        ("trunkline_locales", lambda: [Locale("fr", "Français", {"chat.send": 1})], "not a mapping of texts"),
     ],
 )
 def test_an_invalid_hook_result_is_refused_with_a_hint(load, hook, result, said):

@@ -2,7 +2,7 @@
 import * as Menu from "@radix-ui/react-dropdown-menu";
 
 import type { Schemas } from "./api/client";
-import { LANGUAGES, useLanguage } from "./i18n";
+import { useLanguage } from "./i18n";
 import { addressOf, goTo, PAGES, type Page } from "./router";
 import { THEMES, useTheme, type Theme } from "./theme";
 
@@ -36,7 +36,7 @@ export function Navigation({ page, me, onSignOut }: NavigationProps) {
 }
 
 function Preferences({ me, onSignOut }: Omit<NavigationProps, "page">) {
-  const { t, language, choose } = useLanguage();
+  const { t, language, languages, choose } = useLanguage();
   const [theme, setTheme] = useTheme();
   return (
     <Menu.Root modal={false}>
@@ -53,8 +53,8 @@ function Preferences({ me, onSignOut }: Omit<NavigationProps, "page">) {
           </Menu.RadioGroup>
           <Menu.Label>{t("nav.language")}</Menu.Label>
           <Menu.RadioGroup value={language} onValueChange={choose}>
-            {Object.entries(LANGUAGES).map(([key, { name }]) => (
-              <Choice key={key} value={key} text={name} />
+            {languages.map(({ tag, name }) => (
+              <Choice key={tag} value={tag} text={name} />
             ))}
           </Menu.RadioGroup>
           <Menu.Separator />

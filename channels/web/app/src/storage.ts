@@ -20,9 +20,9 @@ export function save(key: string, value: unknown): void {
   }
 }
 
-/** Remove everything that was kept, except the choices of theme and language. */
+/** Remove everything that was kept, except the choices of theme and language, and the texts of the language. */
 export function forget(): void {
-  const kept = [`${PREFIX}theme`, `${PREFIX}language`];
+  const kept = ["theme", "language", "locale"].map((key) => PREFIX + key);
   try {
     for (const key of Object.keys(localStorage)) {
       if (key.startsWith(PREFIX) && !kept.includes(key)) localStorage.removeItem(key);

@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
+
 import trunkline
-from trunkline.api.gateway import StaticSite
+from trunkline.api.gateway import Locale, StaticSite
 
 FOLDER = Path(__file__).parent
 
@@ -14,3 +16,10 @@ def trunkline_static_sites() -> Iterable[StaticSite]:
     """The built app, or a page that says how to build it."""
     built = FOLDER / "site"
     return [StaticSite(built if (built / "index.html").is_file() else FOLDER / "unbuilt")]
+
+
+@trunkline.hookimpl
+def trunkline_locales() -> Iterable[Locale]:
+    """The languages of the built app: English, which says which texts there are, and German."""
+    files = sorted((FOLDER / "site/locales").glob("*.json"))
+    return [msgspec.json.decode(file.read_bytes(), type=Locale) for file in files]

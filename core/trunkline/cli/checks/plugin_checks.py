@@ -12,6 +12,7 @@ from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import ConfigError, ModelError, PluginError
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.runtime.adapter_selection import default_adapter, describe_default_adapter, key_hint
+from trunkline.runtime.locale_checks import check_locales
 from trunkline.workers.tools.live_catalogue import find_manifests
 from trunkline.workers.tools.tool_manifest import load_manifest_tool
 
@@ -88,6 +89,16 @@ async def plugins_names(context: CheckContext) -> HealthResult | None:
         hint = "Correct the names, or remove the settings: they have no effect."
         return warning("; ".join(map(str, missing)), hint)
     return ok("Every model and block in the sections of plugins exists")
+
+
+async def plugins_locales(context: CheckContext) -> HealthResult | None:
+    """plugins.locales: each text of a language of the web app has a key and the placeholders of an English one."""
+    if context.plugins is None:
+        return None
+    found = check_locales(context.plugins.locales())
+    if problems := [problem for one in found.values() for problem in one.problems]:
+        return warning(" ".join(problems), "Correct the texts in the plugin, or update it.")
+    return ok(f"The web app speaks {', '.join(one.name for one in found.values())}") if found else None
 
 
 async def plugins_models(context: CheckContext) -> HealthResult | None:

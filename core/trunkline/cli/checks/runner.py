@@ -55,6 +55,7 @@ CHECKS: dict[str, Check] = {
     "gateway.token": data_checks.gateway_token,
     "plugins.loaded": plugin_checks.plugins_loaded,
     "plugins.names": plugin_checks.plugins_names,
+    "plugins.locales": plugin_checks.plugins_locales,
     "plugins.models": plugin_checks.plugins_models,
     "tools.manifests": plugin_checks.tools_manifests,
     "adapter.configured": plugin_checks.adapter_configured,

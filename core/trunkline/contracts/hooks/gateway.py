@@ -14,6 +14,7 @@ from trunkline.contracts.hooks.markers import hookspec
 if TYPE_CHECKING:
     from trunkline.contracts.auth.passkey_verifier import PasskeyVerifier
     from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute, StaticSite
+    from trunkline.contracts.gateway.locale import Locale
     from trunkline.contracts.gateway.messages import SendMessage
     from trunkline.contracts.plugins.extensions import PluginSettings
 
@@ -109,6 +110,21 @@ def trunkline_static_sites(settings: "PluginSettings") -> "Iterable[StaticSite]"
     @trunkline.hookimpl
     def trunkline_static_sites():
         return [StaticSite(Path(__file__).parent / "site")]
+    ```
+    """
+
+
+@hookspec
+def trunkline_locales(settings: "PluginSettings") -> "Iterable[Locale]":
+    """Add languages of the web app. What is not translated is shown in English.
+
+    ```python
+    import trunkline
+    from trunkline.api.gateway import Locale
+
+    @trunkline.hookimpl
+    def trunkline_locales():
+        return [Locale("fr", "Français", {"chat.send": "Envoyer"})]
     ```
     """
 

@@ -65,7 +65,8 @@ class RefusedRequest(NamedTuple):
 
 
 class AuthMiddleware:
-    """ASGI middleware. ``open_paths`` need no credential. ``host`` is the address that the server listens on, ``hosts``
+    """ASGI middleware. ``open_paths`` need no credential, nor does a path of one part more than one of
+    ``open_folders``. ``host`` is the address that the server listens on, ``hosts``
     are further host names of the server. The path ``hidden`` and the paths below it respond with not found.
 
     ``redeem_ticket`` returns the identity of a ticket, once. The WebSocket at ``ticket_path`` takes one in place of
@@ -81,6 +82,7 @@ class AuthMiddleware:
         host: str,
         hosts: Collection[str] = (),
         open_paths: Collection[str] = (),
+        open_folders: Collection[str] = (),
         hidden: str = "",
         redeem_ticket: Callable[[str], Awaitable[Identity | None]] | None = None,
         ticket_path: str = "",
@@ -94,6 +96,7 @@ class AuthMiddleware:
         self._ticket_path = ticket_path
         self._hosts = _own_names(host) | {name.lower() for name in hosts}
         self._open = frozenset(open_paths)
+        self._open_folders = frozenset(open_folders)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request to the application, or refuse the request."""
@@ -115,7 +118,7 @@ class AuthMiddleware:
             return refused
         if self._hidden and (path == self._hidden or path.startswith(self._hidden + "/")):
             return RefusedRequest(ErrorCode.NOT_FOUND)
-        if path in self._open:
+        if path in self._open or path.rpartition("/")[0] in self._open_folders:
             return None
         try:
             identity = await self._identify(scope, headers)

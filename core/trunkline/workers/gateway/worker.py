@@ -1,6 +1,7 @@
 """The gateway worker: starts the services on the bus, then the HTTP server. The services do the work."""
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import anyio
@@ -16,6 +17,7 @@ from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.runtime.auth.token_registry import TokenRegistry
 from trunkline.runtime.block_access import BlockAccess
 from trunkline.runtime.http.auth import HttpAuth
+from trunkline.runtime.locale_checks import CheckedLocale, check_locales
 from trunkline.runtime.worker import Worker
 from trunkline.telemetry.instruments import Instruments
 from trunkline.telemetry.otlp_settings import is_exported
@@ -97,6 +99,7 @@ class GatewayWorker(Worker):
             metrics_for=settings.metrics,
             hosts=settings.allowed_hosts,
             site=context.plugins.static_site(),
+            locales=self._locales(),
         )
         protocol = timeout_protocol(settings.header_timeout, settings.body_timeout)
         self._server = HttpServer(
@@ -111,6 +114,13 @@ class GatewayWorker(Worker):
         self.resources.callback(self._server.release)
         self.address = self._server.address
         return state
+
+    def _locales(self) -> Mapping[str, CheckedLocale]:
+        """Return the languages of the web app, and log what is wrong with them."""
+        found = check_locales(self.context.plugins.locales())
+        for problem in (problem for one in found.values() for problem in one.problems):
+            log.warning("%s", problem)
+        return found
 
     async def serve(self) -> None:
         async with background_tasks() as tasks:

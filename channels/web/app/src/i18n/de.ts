@@ -1,4 +1,4 @@
-/** German. */
+/** German. The build writes it as JSON; the app gets it from the gateway like any language but English. */
 import type { Texts } from ".";
 
 export const de: Texts = {

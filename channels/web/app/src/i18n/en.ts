@@ -1,4 +1,5 @@
-/** English, the language of reference: its keys are the keys of every language. */
+/** English, the language of reference: its keys are the keys of every language. The build also writes it as JSON, for
+ * translators and for the gateway, which compares other languages with it. */
 export const en = {
   "app.name": "Trunkline",
   "app.skip": "Skip to the content",

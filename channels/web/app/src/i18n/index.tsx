@@ -1,21 +1,19 @@
-/** The texts of the interface by language. A language is one file with the keys of English; the registry is below. */
+/** The texts of the interface in the language that the person chose, or that the browser prefers. */
 import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from "react";
 
+import type { Schemas } from "../api/client";
 import { load, save } from "../storage";
-import { de } from "./de";
 import { en } from "./en";
+import { bestOf, ENGLISH, keptLocale, listLocales, loadLocale } from "./locales";
 
 export type Texts = Record<keyof typeof en, string>;
 export type TextKey = keyof typeof en;
 export type Translate = (key: TextKey, values?: Record<string, string | number>) => string;
 
-export const LANGUAGES: Record<string, { name: string; texts: Texts }> = {
-  en: { name: "English", texts: en },
-  de: { name: "Deutsch", texts: de },
-};
-
 interface Language {
   language: string;
+  /** The languages that can be chosen; none before the gateway has named them. */
+  languages: { tag: string; name: string }[];
   /** The locale of dates and numbers: the browser's, if it has the same language. */
   locale: string;
   choose: (language: string) => void;
@@ -25,22 +23,34 @@ interface Language {
 const LanguageContext = createContext<Language | null>(null);
 
 export function LanguageProvider({ children }: { children: ReactNode }) {
-  const [language, setLanguage] = useState(preferred);
+  const [languages, setLanguages] = useState<Schemas["LocaleItem"][]>([]);
+  const [chosen, setChosen] = useState(() => load("language", ""));
+  const [shown, setShown] = useState(keptLocale);
   useEffect(() => {
-    document.documentElement.lang = language;
-  }, [language]);
-  const value = useMemo<Language>(() => {
-    const texts = LANGUAGES[language]?.texts ?? en;
-    return {
-      language,
-      locale: navigator.languages.find((one) => one.startsWith(language)) ?? language,
-      choose(chosen) {
-        save("language", chosen);
-        setLanguage(chosen);
-      },
-      t: (key, values = {}) => texts[key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? "")),
+    listLocales().then(setLanguages, () => undefined); // without a network the language of the last visit stays
+  }, []);
+  useEffect(() => {
+    if (languages.length === 0) return;
+    let isWanted = true;
+    const best = bestOf([chosen, ...navigator.languages], languages) ?? ENGLISH;
+    loadLocale(best).then((locale) => { if (isWanted) setShown(locale); }, () => undefined);
+    return () => {
+      isWanted = false;
     };
-  }, [language]);
+  }, [chosen, languages]);
+  useEffect(() => {
+    document.documentElement.lang = shown.tag;
+  }, [shown]);
+  const value = useMemo<Language>(() => ({
+    language: shown.tag,
+    languages,
+    locale: navigator.languages.find((one) => one.startsWith(shown.tag)) ?? shown.tag,
+    choose(tag) {
+      save("language", tag);
+      setChosen(tag);
+    },
+    t: (key, values = {}) => (shown.texts[key] ?? en[key]).replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? "")),
+  }), [shown, languages]);
   return <LanguageContext value={value}>{children}</LanguageContext>;
 }
 
@@ -53,9 +63,4 @@ export function useLanguage(): Language {
 /** The texts in the chosen language. */
 export function useTexts(): Translate {
   return useLanguage().t;
-}
-
-function preferred(): string {
-  const wanted = [load("language", ""), ...navigator.languages.map((one) => one.slice(0, 2))];
-  return wanted.find((one) => one in LANGUAGES) ?? "en";
 }

@@ -18,7 +18,7 @@ from trunkline.workers.gateway.http.app_state import AppState
 from trunkline.workers.gateway.http.openapi import openapi_document as openapi
 from trunkline.workers.gateway.http.responses import error_response, exception_response
 from trunkline.workers.gateway.http.route_table import AnyRoute, described_routes
-from trunkline.workers.gateway.http.routes import socket
+from trunkline.workers.gateway.http.routes import locale_routes, socket
 from trunkline.workers.gateway.http.scoped_route import ScopedRoute, ScopedWebSocketRoute, SocketRouter
 from trunkline.workers.gateway.http.static_files import site_routes
 from trunkline_bus import BusError, Refusal
@@ -28,6 +28,9 @@ __all__ = ["AppState", "build_app", "open_paths"]
 tracer = trace.get_tracer("trunkline.gateway")
 
 METHOD_NOT_ALLOWED = 405
+
+OPEN_FOLDERS = frozenset({locale_routes.PATH})
+"""The paths below which one further part needs no credential."""
 
 HIDDEN = "/engine"
 """The path of the bare agent loop, which another server has. Clients that ask for it here get 404 (conflict
@@ -49,6 +52,7 @@ def build_app(state: AppState) -> Starlette:
                 host=state.host,
                 hosts=state.hosts,
                 open_paths=open_paths(state) | {route.path for route in site},
+                open_folders=OPEN_FOLDERS,
                 hidden=HIDDEN,
                 redeem_ticket=state.tickets.redeem,
                 ticket_path=socket.PATH,

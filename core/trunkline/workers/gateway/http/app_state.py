@@ -1,7 +1,7 @@
 """The state that the HTTP handlers share. Data only."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 import anyio
@@ -12,6 +12,7 @@ from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.plugins.ownership import OwnedItem
 from trunkline.runtime.http.auth import HttpAuth
 from trunkline.runtime.http.auth_middleware import IDENTITY
+from trunkline.runtime.locale_checks import CheckedLocale
 from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.services import Services
 
@@ -50,6 +51,7 @@ class AppState:
     metrics_for: Literal["token", "open", "off"] = "token"
     hosts: tuple[str, ...] = ()
     site: OwnedItem[StaticSite] | None = None
+    locales: Mapping[str, CheckedLocale] = field(default_factory=dict)
 
     @property
     def max_text_body(self) -> int:

@@ -17,6 +17,7 @@ from trunkline.workers.gateway.http.schemas import block_schemas as blocks
 from trunkline.workers.gateway.http.schemas import conversation_schemas as conversations
 from trunkline.workers.gateway.http.schemas import cost_schemas as costs
 from trunkline.workers.gateway.http.schemas import doctor_schemas as doctor
+from trunkline.workers.gateway.http.schemas import locale_schemas as locales
 from trunkline.workers.gateway.http.schemas import memory_schemas as memory
 from trunkline.workers.gateway.http.schemas import overview_schemas as overview
 from trunkline.workers.gateway.http.schemas import passkey_schemas as passkeys
@@ -67,6 +68,8 @@ OPERATIONS: tuple[Operation, ...] = (
         None, 200, passkeys.PasskeyOptions,
     ),
     ("post", "/api/passkeys/sign-in", "Sign in with a passkey.", passkeys.PasskeySignIn, 200, auth.PairReply),
+    ("get", "/api/locales", "The languages of the web app.", None, 200, locales.LocaleList),
+    ("get", "/api/locales/{tag}", "The texts of a language.", None, 200, locales.LocaleTexts),
     ("get", "/api/identities", "The people and programs that may enter.", None, 200, auth.IdentityStates),
     ("post", "/api/identities", "Let somebody in.", auth.NewIdentity, 201, IdentityRecord),
     (
