@@ -33,11 +33,22 @@ async def choose_local(page: Page, server: str) -> None:
     await page.get_by_label("about every call").check()
 
 
+async def set_up_telegram(page: Page) -> None:
+    """Open what a channel needs, and say who its owner is. The bot's token is asked for by the name of its variable."""
+    await page.get_by_text("telegram", exact=True).click()
+    form = page.get_by_role("form", name="channels.telegram")
+    await expect(page.get_by_text("by default in the variable TELEGRAM_BOT_TOKEN")).to_be_visible()
+    await expect(form.get_by_label("token", exact=True)).to_have_value("")
+    await form.get_by_label("owners").fill("1234567")
+    await form.get_by_role("button", name="Save").click()
+    await expect(form.get_by_text("Restart Trunkline to apply it")).to_be_visible()
+
+
 async def test_mb_f26_from_the_first_start_to_a_first_answer(
     browser: Browser, tmp_path: Path, axe: str
 ) -> None:
-    """MB-F26: the search for servers is announced, nothing is sent before the person agrees, and after the restart the
-    first block answers from the server on this machine."""
+    """MB-F26: the search for servers is announced, a channel is set up, nothing is sent before the person agrees, and
+    after the restart the first block answers from the server on this machine."""
     async with ScriptedProvider(["say:Hello, I am local."]).serving() as provider, AsyncExitStack() as pages:
         server = urlsplit(provider.address).netloc
         environ = {**clean_environ(), "OLLAMA_HOST": server}
@@ -46,13 +57,15 @@ async def test_mb_f26_from_the_first_start_to_a_first_answer(
             found = await pages.enter_async_context(visit(browser, running.url, running.token))
             page = await found.open("#/setup")
             await choose_local(page, server)
+            await set_up_telegram(page)
             await check_page(page, axe)
             await expect(page.get_by_text("Nothing is sent.")).to_be_visible()
-            await page.get_by_role("button", name="Save", exact=True).click()
+            await page.locator("form.setup").get_by_role("button", name="Save", exact=True).click()
             await expect(page.get_by_text("Now restart Trunkline")).to_be_visible()
         settings = tomllib.loads((tmp_path / "trunkline.toml").read_text())
         assert settings["adapters"] == {"ollama": {"base_url": f"http://{server}", "model": "scripted"}}
         assert settings["runtime"] == {"provider_adapter": "ollama"}
+        assert settings["channels"] == {"telegram": {"owners": [1234567]}}
         assert provider.answer_requests == []
         async with platform(tmp_path, environ=environ, config={"gateway.port": port}) as running:
             await page.get_by_role("button", name="Save and begin").click()

@@ -68,6 +68,8 @@ export const de: Texts = {
   "setup.ready": "{adapter} ist da.",
   "setup.name": "Name des Agenten",
   "setup.default": "das Modell dieser Installation",
+  "setup.channels": "Kanäle",
+  "setup.channels.how": "Du kannst auch über diese Kanäle mit deinen Agenten sprechen. Richte sie jetzt ein, oder später in den Einstellungen. Ein Kanal läuft, wenn sein Name in trunkline.toml auf dem Rechner von Trunkline unter [channels] enabled steht.",
   "setup.keys": "Hier wird kein Schlüssel eingegeben oder gezeigt: eine Umgebungsvariable von Trunkline enthält ihn, und die Einstellungen nennen ihren Namen.",
   "setup.never": "Dann ändert, sendet und führt er ohne Rückfrage aus, was seine Rechte erlauben.",
   "setup.first": "Hallo! Was kannst du für mich tun?",

@@ -67,6 +67,8 @@ export const en = {
   "setup.ready": "{adapter} is there.",
   "setup.name": "Name of the agent",
   "setup.default": "the model of this installation",
+  "setup.channels": "Channels",
+  "setup.channels.how": "You can also talk with your agents through these channels. Set them up now, or later in the settings. A channel runs when its name is in [channels] enabled in trunkline.toml, on the machine of Trunkline.",
   "setup.keys": "No key is typed or shown here: an environment variable of Trunkline holds it, and the settings have its name.",
   "setup.never": "It then changes, sends and runs what its permissions allow without asking you.",
   "setup.first": "Hello! What can you do for me?",

@@ -11,6 +11,7 @@ import "../styles/pages.css";
 import "../styles/settings.css";
 import { Notice } from "../ui/Notice";
 import { PluginRequests } from "./PluginRequests";
+import { SectionAbout } from "./SectionAbout";
 import { SettingsForm } from "./SettingsForm";
 
 type Section = Schemas["SettingsSection"];
@@ -88,12 +89,11 @@ interface OneProps {
 
 function OneSection({ section, plugin, onSaved }: OneProps) {
   const t = useTexts();
-  const about = (section.schema as { description?: string }).description ?? "";
   return (
     <>
       <p><a href={addressOf("settings")}>{t("settings.all")}</a></p>
       <h2>{section.id}</h2>
-      <p className="about">{about.split("``").map((part, index) => (index % 2 ? <code key={index}>{part}</code> : part))}</p>
+      <SectionAbout section={section} />
       {plugin && <PluginRequests asks={plugin.asks ?? null} />}
       <SettingsForm key={section.id} section={section} onSaved={onSaved} />
     </>

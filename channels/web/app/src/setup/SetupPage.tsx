@@ -13,6 +13,7 @@ import { Permitted, useMay } from "../session/Permitted";
 import "../styles/pages.css";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
+import { ChannelsStep } from "./ChannelsStep";
 import { ModelStep } from "./ModelStep";
 import { AS_IT_IS, isReady, prepareBlock, saveSettings, type Plan } from "./plan";
 
@@ -24,6 +25,7 @@ const ASK_AGAIN_MS = 2000;
 export default function SetupPage() {
   const t = useTexts();
   const mayOperate = useMay("operate");
+  const seesSettings = useMay("operate", { everywhere: true });
   const ask = useCallback(async () => (await dataOf(api.GET("/api/blocks"))).blocks, []);
   const { data, failure } = useLoaded(ask);
   const block = data?.find((one) => one.name === "main") ?? data?.[0];
@@ -33,6 +35,7 @@ export default function SetupPage() {
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
       {!mayOperate && <Permitted scope="operate">{null}</Permitted>}
       {mayOperate && block !== undefined && <Steps block={block} />}
+      {seesSettings && <ChannelsStep />}
     </div>
   );
 }
