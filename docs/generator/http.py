@@ -83,6 +83,12 @@ NOTES = {
         "ChatGPT. What is here stays in history, and importing the same data again changes nothing. A browser sends a "
         "file as the body as it is, not as a form."
     ),
+    ("post", "/api/memory/documents"): (
+        "A form (`multipart/form-data`) with the document as `file`, of at most `gateway.max_attachment_mb`. It is "
+        "read as [`trunkline memory add`](../how-to/bring-documents.md) reads it, and its text is stored below "
+        "`documents/`. A document that cannot be read is 400 with the reason. Another document of the same name is not "
+        "replaced: 409. When the client disconnects, reading ends."
+    ),
     ("get", "/api/memory/blame"): "`turn` leads to the turn that wrote the line, if a turn did.",
     ("get", "/api/memory/file"): "A path that memory does not allow is 400, with the rule as the reason.",
     ("get", "/api/memory/search"): "`since` and `until` restrict messages of conversations.",

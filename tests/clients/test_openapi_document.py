@@ -48,7 +48,7 @@ SCHEMA_SAYS_LESS = (
     # A request changes one thing at least.
     "PATCH /conversations/{id}",
     # A file or an input is not empty and of a known format, and items refer to each other.
-    "POST /api/memory/import",
+    "POST /api/memory/documents", "POST /api/memory/import",
     "POST /v1/audio/transcriptions", "POST /v1/audio/translations", "POST /v1/chat/completions", "POST /v1/embeddings",
     "POST /v1/files", "POST /v1/responses", "POST /v1/responses/input_tokens",
     # They need a browser.

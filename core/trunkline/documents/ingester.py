@@ -54,10 +54,11 @@ MEMORY_TIMEOUT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file that was not added, and the reason."""
+    """A file that was not added, and the reason. ``code`` is that of memory's refusal, "" if the file was not read."""
 
     source: Path
     reason: str
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,9 @@ class IngestReport:
 
 
 class Ingester:
-    """Adds files to memory as ``actor``. ``note`` is called with the report after each file."""
+    """Adds files to memory as ``actor``. ``note`` is called with the report after each file. Unless ``replace`` is set,
+    a file that memory has with another text is skipped with the code ``write_conflict``.
+    """
 
     def __init__(
         self,
@@ -95,12 +98,14 @@ class Ingester:
         *,
         actor: str,
         note: Callable[[IngestReport], None] = lambda outcome: None,
+        replace: bool = True,
     ) -> None:
         self._bus = bus
         self._readers = readers
         self._reading = reading
         self._actor = actor
         self._note = note
+        self._replace = replace
         self._slots = anyio.CapacityLimiter(SLOTS)
 
     async def ingest(self, files: Iterable[SourceFile]) -> IngestReport:
@@ -211,13 +216,16 @@ class Ingester:
         """
         files = {one.target: one.text for one in batch}
         noun = "file" if len(files) == 1 else "files"
-        request = WriteManyMemory(files=files, actor=self._actor, reason=f"Add {len(files)} {noun}")
+        expected = {} if self._replace else dict.fromkeys(files, "")
+        request = WriteManyMemory(
+            files=files, actor=self._actor, reason=f"Add {len(files)} {noun}", expected=expected
+        )
         try:
             await self._bus.call(MEMORY_WRITE_MANY, request, timeout=MEMORY_TIMEOUT)
             outcome.added += files
         except RemoteFault as fault:
             if len(batch) == 1:
-                outcome.skipped.append(SkippedFile(batch[0].source, fault.message))
+                outcome.skipped.append(SkippedFile(batch[0].source, fault.message, fault.code))
                 return
             for one in batch:
                 await self._write([one], outcome)

@@ -23,6 +23,13 @@ class DocumentOrigin(msgspec.Struct, frozen=True, kw_only=True):
     reader: str
 
 
+class DocumentFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The title of a document, and the number of its pages. "" and None if it has none."""
+
+    title: str = ""
+    pages: int | None = None
+
+
 def to_markdown(document: Document, origin: DocumentOrigin) -> str:
     """Return the text of the file in memory."""
     facts = [("source", origin.source), ("sha256", origin.sha256), ("reader", origin.reader)]
@@ -63,14 +70,28 @@ def normalized(document: Document) -> Document:
 
 def parse_origin(text: str) -> DocumentOrigin | None:
     """Return the origin of a document from the front matter of its text; None when it has none."""
-    if not text.startswith(FRONT):
-        return None
-    front = text[len(FRONT) :].partition(f"\n{FRONT}")[0]
-    facts = {found[1]: found[2] for line in front.split("\n") if (found := _LINE.match(line))}
     try:
-        return msgspec.convert(facts, DocumentOrigin)
+        return msgspec.convert(_front_matter(text), DocumentOrigin)
     except msgspec.ValidationError:
         return None
+
+
+def parse_facts(text: str) -> DocumentFacts:
+    """Return the facts of a converted document from the front matter of its text; those of any other text are empty."""
+    if parse_origin(text) is None:
+        return DocumentFacts()
+    try:
+        return msgspec.convert(_front_matter(text), DocumentFacts, strict=False)
+    except msgspec.ValidationError:
+        return DocumentFacts()
+
+
+def _front_matter(text: str) -> dict[str, str]:
+    """Return the lines of the front matter by their names. Without front matter there are none."""
+    if not text.startswith(FRONT):
+        return {}
+    front = text[len(FRONT) :].partition(f"\n{FRONT}")[0]
+    return {found[1]: found[2] for line in front.split("\n") if (found := _LINE.match(line))}
 
 
 def _headings(above: tuple[str, ...], now: tuple[str, ...]) -> list[str]:

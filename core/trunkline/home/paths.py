@@ -115,7 +115,7 @@ class Home:
         """
         for folder in self.path.glob(f"{RESTORING}*"):
             shutil.rmtree(folder, ignore_errors=True)
-        for pattern in (".carry-*", ".bring-*"):  # archives that commands were decrypting or unpacking
+        for pattern in (".carry-*", ".bring-*", ".transfer-*"):  # archives and documents on their way
             for folder in self.cache.glob(pattern):
                 shutil.rmtree(folder, ignore_errors=True)
         for probe in self.run.glob(f"{PROBE}*"):

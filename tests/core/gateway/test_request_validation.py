@@ -53,6 +53,7 @@ BODIES: tuple[tuple[str, str, Any, str], ...] = (
     ("post", "/api/memory/preview", {"content": "x"}, "/path"),
     ("post", "/api/memory/move", {"source": "a.md"}, "/target"),
     ("post", "/api/memory/import", {}, ""),
+    ("post", "/api/memory/documents", {}, "Content-Type"),
     ("post", "/api/memory/revert", {}, "/path"),
     ("post", "/api/memory/revert", {"path": "a.md", "version": "1", "to": "1"}, "/to"),
     ("post", "/api/passkeys", {"challenge": "x", "credential": {}}, ""),

@@ -26,6 +26,7 @@ from trunkline.workers.gateway.cost_service import CostService
 from trunkline.workers.gateway.dead_letter_service import DeadLetterService
 from trunkline.workers.gateway.disk_space import BusDiskSpace
 from trunkline.workers.gateway.doctor_service import DoctorService
+from trunkline.workers.gateway.document_service import DocumentService
 from trunkline.workers.gateway.files import FileService
 from trunkline.workers.gateway.grants import GrantStore
 from trunkline.workers.gateway.memory_service import MemoryService
@@ -66,6 +67,7 @@ class Services:
     models: ModelService
     memory: MemoryService
     memory_transfer: MemoryTransfer
+    documents: DocumentService
     costs: CostService
     traces: TraceService
     dead_letters: DeadLetterService
@@ -128,6 +130,13 @@ class Services:
             memory=MemoryService(bus),
             memory_transfer=MemoryTransfer(
                 bus, context.home.cache, lambda: [owned.item for owned in plugins.importers()]
+            ),
+            documents=DocumentService(
+                bus,
+                context.home.cache,
+                lambda: [owned.item for owned in plugins.readers()],
+                config.documents,
+                limits.size,
             ),
             costs=CostService(bus, access),
             traces=TraceService(bus, messages),

@@ -19,6 +19,7 @@ from trunkline.contracts.models.abilities import (
 )
 from trunkline.errors import CompletionError, ErrorCode
 from trunkline.workers.gateway.http.app_state import app_state_of
+from trunkline.workers.gateway.http.client_watch import cancel_when_gone
 from trunkline.workers.gateway.http.openai.ability_requests import block_abilities, failed_ability
 from trunkline.workers.gateway.http.openai.ability_schemas import (
     SpeechDelta,
@@ -81,7 +82,7 @@ class AudioResponse:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         complete = False
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_cancel_when_gone, receive, tasks.cancel_scope)
+            tasks.start_soon(cancel_when_gone, receive, tasks.cancel_scope)
             tasks.start_soon(_cancel_when_set, self._closing, tasks.cancel_scope)
             complete = await self._send_all(send)
             tasks.cancel_scope.cancel()
@@ -99,12 +100,6 @@ class AudioResponse:
             except CompletionError:
                 return False
         return False
-
-
-async def _cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()
 
 
 async def _cancel_when_set(event: anyio.Event, scope: anyio.CancelScope) -> None:

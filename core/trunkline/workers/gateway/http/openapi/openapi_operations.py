@@ -36,7 +36,7 @@ AUDIO = "audio"
 ARCHIVE = "archive"
 CONVERSATION_FILE = "conversation file"
 
-FORMS = ("/v1/audio/transcriptions", "/v1/audio/translations")
+FORMS = ("/api/memory/documents", "/v1/audio/transcriptions", "/v1/audio/translations")
 """The paths whose body is a form with a file."""
 
 OPTIONAL = (conversations.CompactionOptions, turns.CancelRequest, blocks.StopRequest, blocks.ResetRequest)
@@ -153,6 +153,10 @@ OPERATIONS: tuple[Operation, ...] = (
     ("get", "/api/memory/chunks/{id}/links", "The links of a chunk.", None, 200, memory.ChunkNeighbours),
     ("get", "/api/memory/export", "All of memory with its history, as one archive.", None, 200, ARCHIVE),
     ("post", "/api/memory/import", "Import an archive.", ARCHIVE, 200, memory.MemoryImported),
+    (
+        "post", "/api/memory/documents", "Read a document and add its text to memory.",
+        memory.MemoryDocumentForm, 200, memory.MemoryDocument,
+    ),
     ("get", "/api/costs", "What requests to models cost.", None, 200, costs.CostSums),
     ("get", "/api/budgets/history", "Budgets that were used up or reset.", None, 200, costs.BudgetHistory),
     ("get", "/api/turns/{id}/trace", "The timeline of a turn.", None, 200, overview.TurnTimeline),

@@ -1,6 +1,9 @@
 """The schemas of memory: files, their history, search and chunks."""
 
 from datetime import datetime
+from typing import Annotated
+
+import msgspec
 
 from trunkline._util.archives.manifest import ImportGap
 from trunkline.contracts.approvals.messages import ApprovalDetail
@@ -147,6 +150,23 @@ class ChunkNeighbours(Out, frozen=True, kw_only=True):
     """The links of a chunk in both directions with the chunks at their other ends, the strongest first."""
 
     links: tuple[LinkedChunk, ...]
+
+
+class MemoryDocumentForm(In, frozen=True, kw_only=True):
+    """The form of ``POST /api/memory/documents``: a document of a type that a reader of a plugin reads, or text."""
+
+    file: Annotated[str, msgspec.Meta(extra_json_schema={"format": "binary"})]
+
+
+class MemoryDocument(Out, frozen=True, kw_only=True):
+    """A document in memory. ``added`` is false if memory had the same document already. ``title`` and ``pages`` are
+    those of the document, if it has any.
+    """
+
+    path: str
+    added: bool
+    title: str = ""
+    pages: int | None = None
 
 
 class MemoryImported(Out, frozen=True, kw_only=True):
