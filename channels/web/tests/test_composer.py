@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
+from trunkline.contracts.auth.client import AuthClient
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.testing.platform import Platform
 
 from .conftest import Visit, visit
@@ -100,6 +102,47 @@ async def test_files_are_pasted_dropped_and_sent(signed_in: Visit) -> None:
     await expect(page.get_by_role("alert").filter(has_text="The request is refused")).to_be_visible()
     await page.get_by_role("button", name="Back to the message field").click()
     await expect(field).to_have_value("say:And this.")
+
+
+async def test_a_document_goes_into_memory_by_choice(browser: Browser, running: Platform, axe: str) -> None:
+    """By keyboard alone, on a phone: a document that was chosen for memory is stored when the message is sent, and the
+    message names its path and does not take the file. One that memory refuses is told, nothing is sent, and what was
+    typed stays. Who may not write memory has no such choice."""
+    async with visit(browser, running.url, running.token, **PHONE) as found:
+        page = await found.open()
+        field = page.get_by_label("Message", exact=True)
+        await field.evaluate(PASTE)
+        chip = page.locator(".attachments li", has_text="beans.txt")
+        await expect(chip).to_have_attribute("aria-busy", "false")
+        where = page.get_by_label("Where beans.txt goes")
+        await expect(where).to_have_value("message")
+        await where.focus()
+        await page.keyboard.press("ArrowDown")
+        await expect(where).to_have_value("memory")
+        await check_page(page, axe)
+        file = running.home.memory / "documents/beans.txt"
+        assert not file.exists()
+        await send_raw(page, "raw:Kept.")
+        question = page.locator(".question").last
+        await expect(question).to_contain_text("In memory: /documents/beans.txt")
+        await expect(page.locator(".answer", has_text="Kept.")).to_be_visible()
+        await expect(page.locator(".attachments")).to_have_count(0)
+        assert file.read_text() == "Sow in May."
+        await field.evaluate(DROP)
+        await page.get_by_label("Where strange.bin goes").select_option("into memory")
+        await send_raw(page, "raw:And this.")
+        await expect(page.get_by_role("alert")).to_contain_text("no reader is there for it")
+        await expect(field).to_have_value("raw:And this.")
+        await page.get_by_role("button", name="Remove strange.bin").click()
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.locator(".answer", has_text="And this.")).to_be_visible()
+        assert found.problems == []
+    token = (await AuthClient(running.bus).issue_token("owner", TokenScope.OPERATE)).text
+    async with visit(browser, running.url, token) as found:
+        page = await found.open()
+        await page.get_by_label("Message", exact=True).evaluate(PASTE)
+        await expect(page.get_by_role("button", name="Remove beans.txt")).to_be_visible()
+        await expect(page.get_by_label("Where beans.txt goes")).to_have_count(0)
 
 
 async def test_formulas_are_drawn_on_a_phone(browser: Browser, running: Platform, axe: str) -> None:

@@ -20,6 +20,18 @@ __all__ = ["axe"]
 
 NOTE = "blocks/main/notes/beans.md"
 
+SHOWN = b"BT /F1 12 Tf 72 720 Td (Water the beans.) Tj ET"
+PDF = (
+    b"%%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n"
+    b"2 0 obj\n<< /Type /Pages /Kids [3 0 R] /Count 1 >>\nendobj\n"
+    b"3 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+    b" /Resources << /Font << /F1 5 0 R >> >> >>\nendobj\n"
+    b"4 0 obj\n<< /Length %d >>\nstream\n%s\nendstream\nendobj\n"
+    b"5 0 obj\n<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>\nendobj\n"
+    b"trailer\n<< /Root 1 0 R >>\n%%%%EOF\n"
+) % (len(SHOWN), SHOWN)
+"""A page of text."""
+
 
 async def test_a_note_is_traced_changed_and_taken_back(browser: Browser, running: Platform, axe: str) -> None:
     """On a phone: the search finds what an agent wrote and says why; the line leads to its turn; a change is shown as a
@@ -117,9 +129,11 @@ async def test_linked_texts_are_a_graph_of_links(browser: Browser, running: Plat
 async def test_memory_moves_out_and_in_and_takes_documents(
     browser: Browser, running: Platform, axe: str, tmp_path: Path
 ) -> None:
-    """The archive of an export is complete; an import says first what it would change; a document is added unless it is
-    there already or is no text; a file that nobody has committed is said to be so."""
+    """The archive of an export is complete; an import says first what it would change; a file that nobody has committed
+    is said to be so. Documents are read and added one by one, each with its outcome: a PDF as its text; none
+    that is broken or has another's name; one that is under way can be given up."""
     (tmp_path / "sowing.md").write_text("Sow in May.\n")
+    (tmp_path / "plan.pdf").write_bytes(PDF)
     (tmp_path / "scan.pdf").write_bytes(b"%PDF-1.4\xff\x00")
     async with visit(browser, running.url, running.token) as found:
         page = await found.open("#/memory/%3Atransfer")
@@ -139,10 +153,12 @@ async def test_memory_moves_out_and_in_and_takes_documents(
         await page.get_by_label("Choose an archive").set_input_files(archive)
         await page.get_by_role("button", name="Cancel").click()
         await expect(page.get_by_role("button", name="Choose an archive")).to_be_visible()
-        await page.get_by_label("Add documents", exact=True).set_input_files(
-            [tmp_path / "sowing.md", tmp_path / "scan.pdf"]
-        )
-        await expect(page.get_by_role("alert")).to_contain_text("scan.pdf is no text.")
+        documents = page.get_by_label("Add documents", exact=True)
+        await documents.set_input_files([tmp_path / name for name in ("sowing.md", "plan.pdf", "scan.pdf")])
+        await expect(page.get_by_role("alert")).to_contain_text(re.compile("scan.pdf: .* it is broken"))
+        await expect(page.get_by_role("link", name="documents/plan.pdf.md")).to_be_visible()
+        assert "Water the beans" in (running.home.memory / "documents/plan.pdf.md").read_text()
+        await check_page(page, axe)
         await page.get_by_role("link", name="documents/sowing.md").click()
         await expect(page.locator(".file-text")).to_have_text("Sow in May.\n")
         assert (running.home.memory / "documents/sowing.md").read_text() == "Sow in May.\n"
@@ -151,6 +167,13 @@ async def test_memory_moves_out_and_in_and_takes_documents(
         for view in ("Who wrote it", "History"):
             await page.get_by_role("button", name=view).click()
             await expect(page.get_by_text("This file is not in the history yet.")).to_be_visible()
-        await page.get_by_label("Add documents", exact=True).set_input_files([tmp_path / "sowing.md"])
+        await documents.set_input_files([tmp_path / "sowing.md"])
+        await expect(page.get_by_text("was in memory already")).to_be_visible()
+        (tmp_path / "sowing.md").write_text("Sow in June.\n")
+        await documents.set_input_files([tmp_path / "sowing.md"])
         await expect(page.get_by_role("alert")).to_contain_text("documents/sowing.md exists already")
+        await page.route("**/api/memory/documents", lambda route: None)
+        await documents.set_input_files([tmp_path / "sowing.md"])
+        await page.get_by_role("button", name="Do not add sowing.md").click()
+        await expect(page.get_by_text("sowing.md was not added.")).to_be_visible()
         assert found.problems == []

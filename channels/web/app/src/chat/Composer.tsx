@@ -9,7 +9,7 @@ import { load, save } from "../storage";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import { AttachmentBar } from "./AttachmentBar";
-import { filesOf, useAttachments } from "./attachments";
+import { filesOf, useAttachments, type Attachment } from "./attachments";
 import { BlockChoice } from "./BlockChoice";
 import { useChatStore } from "./ChatContext";
 import { useDraft } from "./drafts";
@@ -32,12 +32,24 @@ export function Composer({ conversation }: { conversation: Conversation }) {
     setBlock(name);
   };
   const commands = useCommands({ conversation, chooseBlock }, draft, setDraft);
-  const sendMessage = (content: string) => {
-    const files = attachments.files.filter((file) => file.id).map(({ id, name }) => ({ id, name }));
-    if (attachments.isUploading || (!content && files.length === 0)) return;
-    store.send(conversation.id, { content: content || files.map((file) => file.name).join(", "), files, block });
+  /** The message names the paths in memory, so that the agent finds what was put there. */
+  const sendWith = (content: string, paths: string[]) => {
+    const files = attachments.files.filter((file) => file.id && !file.toMemory).map(({ id, name }) => ({ id, name }));
+    const stored = paths.length > 0 ? t("attach.stored", { paths: paths.map((path) => `/${path}`).join(", ") }) : "";
+    const text = [content || files.map((file) => file.name).join(", "), stored].filter(Boolean).join("\n\n");
+    store.send(conversation.id, { content: text, files, block });
     attachments.clear();
     setDraft("");
+  };
+  const sendMessage = (content: string) => {
+    if (attachments.isBusy || (!content && !attachments.files.some(isReady))) return;
+    if (attachments.files.some((file) => file.toMemory)) {
+      void attachments.store().then((paths) => {
+        if (paths !== null) sendWith(content, paths);
+      });
+    } else {
+      sendWith(content, []);
+    }
   };
   const send = () => {
     if (commands.isCommand) commands.run(sendMessage);
@@ -48,7 +60,7 @@ export function Composer({ conversation }: { conversation: Conversation }) {
     event.preventDefault();
     attachments.add(filesOf(event.dataTransfer));
   };
-  const canSend = (draft.trim() !== "" || attachments.files.some((file) => file.id)) && !attachments.isUploading;
+  const canSend = (draft.trim() !== "" || attachments.files.some(isReady)) && !attachments.isBusy;
   return (
     // Dropping is one of three ways to add a file; the others need no pointer.
     // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
@@ -62,7 +74,7 @@ export function Composer({ conversation }: { conversation: Conversation }) {
             <CommandMenu line={draft} chosen={commands.chosen} onFound={commands.found} onTake={commands.take} />
           </Suspense>
         )}
-        <Field draft={draft} onChange={setDraft} onSend={send} onKey={commands.key} active={commands.active} onFiles={attachments.add} />
+        <Field draft={draft} isFixed={attachments.files.some((file) => file.storing !== null)} onChange={setDraft} onSend={send} onKey={commands.key} active={commands.active} onFiles={attachments.add} />
         <div className="composer-buttons">
           <AttachmentBar attachments={attachments} />
           <RunningTurn conversation={conversation} draft={draft} onSteered={() => setDraft("")} onFailed={setFailure} canSend={canSend} />
@@ -72,8 +84,14 @@ export function Composer({ conversation }: { conversation: Conversation }) {
   );
 }
 
+function isReady(file: Attachment): boolean {
+  return file.id !== "" || file.toMemory;
+}
+
 interface FieldProps {
   draft: string;
+  /** Whether the text cannot be changed now, because it is about to be sent. */
+  isFixed: boolean;
   onChange: (text: string) => void;
   onSend: () => void;
   /** Whether the key belongs to the menu of commands. */
@@ -83,7 +101,7 @@ interface FieldProps {
   onFiles: (files: File[]) => void;
 }
 
-function Field({ draft, onChange, onSend, onKey, active, onFiles }: FieldProps) {
+function Field({ draft, isFixed, onChange, onSend, onKey, active, onFiles }: FieldProps) {
   const t = useTexts();
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
@@ -98,6 +116,7 @@ function Field({ draft, onChange, onSend, onKey, active, onFiles }: FieldProps) 
       placeholder={t("chat.placeholder")}
       rows={1}
       value={draft}
+      readOnly={isFixed}
       onChange={(event) => onChange(event.target.value)}
       onPaste={(event) => {
         const files = filesOf(event.clipboardData);

@@ -1,21 +1,23 @@
-/** Takes documents that are dropped on the page or chosen, and says of each whether it is in memory. */
+/** Takes documents that are dropped on the page or chosen, and says of each how far it is and whether it is in memory. */
 import { useRef, useState, type DragEvent, type ReactNode } from "react";
 
 import { filesOf } from "../chat/attachments";
 import { newId } from "../api/socket";
+import type { Progress } from "../api/upload";
 import { useTexts } from "../i18n";
-import { sentence } from "../i18n/errors";
 import { addressOf } from "../router";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
-import { addDocument, documentFailure } from "./documents";
+import { addDocument, documentSentence, type MemoryDocument } from "./documents";
 
 interface Added {
   key: string;
   name: string;
-  /** "" until it is there. */
-  path: string;
+  /** Null until it is there. */
+  stored: MemoryDocument | null;
+  progress: Progress;
   failure: unknown;
+  given: AbortController;
 }
 
 export function DocumentDrop({ children, onAdded }: { children: ReactNode; onAdded: () => void }) {
@@ -24,10 +26,12 @@ export function DocumentDrop({ children, onAdded }: { children: ReactNode; onAdd
   const [isOver, setOver] = useState(false);
   const [documents, setDocuments] = useState<Added[]>([]);
   const add = async (files: File[]) => {
-    const added = files.map((file) => ({ file, key: newId() }));
-    setDocuments(added.map(({ file, key }) => ({ key, name: file.name, path: "", failure: null })));
+    const added = files.map((file) => ({ file, key: newId(), given: new AbortController() }));
+    setDocuments(added.map(({ file, key, given }) => ({ key, name: file.name, stored: null, progress: { bytes: 0, total: 0 }, failure: null, given })));
     const change = (key: string, changes: Partial<Added>) => setDocuments((before) => before.map((one) => (one.key === key ? { ...one, ...changes } : one)));
-    for (const { file, key } of added) await addDocument(file).then((path) => change(key, { path }), (failure: unknown) => change(key, { failure }));
+    for (const { file, key, given } of added) {
+      await addDocument(file, (progress) => change(key, { progress }), given.signal).then((stored) => change(key, { stored }), (failure: unknown) => change(key, { failure }));
+    }
     onAdded();
   };
   const drop = (event: DragEvent) => {
@@ -48,7 +52,7 @@ export function DocumentDrop({ children, onAdded }: { children: ReactNode; onAdd
       {documents.length > 0 && (
         <ul className="memory-added" aria-label={t("memory.added")}>
           {documents.map((one) => (
-            <li key={one.key} aria-busy={one.path === "" && one.failure === null}>
+            <li key={one.key} aria-busy={one.stored === null && one.failure === null}>
               <State document={one} />
             </li>
           ))}
@@ -61,11 +65,20 @@ export function DocumentDrop({ children, onAdded }: { children: ReactNode; onAdd
 
 function State({ document }: { document: Added }) {
   const t = useTexts();
-  const { name, path, failure } = document;
-  if (failure !== null) {
-    const special = documentFailure(failure);
-    return <Notice kind="error">{special === null ? `${name}: ${sentence(t, failure)}` : t(special, { name })}</Notice>;
+  const { name, stored, progress, failure, given } = document;
+  if (given.signal.aborted && stored === null) return <span role="status">{t("memory.add.cancelled", { name })}</span>;
+  if (failure !== null) return <Notice kind="error">{documentSentence(t, name, failure)}</Notice>;
+  if (stored !== null) {
+    const outcome = t(stored.added ? "memory.add.done" : "memory.add.unchanged");
+    return <span role="status"><a href={addressOf("memory", stored.path)}>{stored.path}</a> {outcome}</span>;
   }
-  if (path === "") return <span className="dim">{t("memory.add.busy", { name })}</span>;
-  return <span role="status"><a href={addressOf("memory", path)}>{path}</a> {t("memory.add.done")}</span>;
+  const isMoving = progress.total > 0;
+  const label = t("memory.add.busy", { name });
+  return (
+    <div className="choices">
+      <progress aria-label={label} max={isMoving ? progress.total : undefined} value={isMoving ? progress.bytes : undefined} />
+      <span className="dim">{label}</span>
+      <Button aria-label={t("memory.add.cancel", { name })} onClick={() => given.abort()}>{t("ui.cancel")}</Button>
+    </div>
+  );
 }

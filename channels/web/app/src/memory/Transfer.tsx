@@ -2,11 +2,12 @@
 import { useRef, useState, type ReactNode } from "react";
 
 import type { Schemas } from "../api/client";
+import type { Progress } from "../api/upload";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
-import { exportMemory, importMemory, saveFile, type Progress } from "./transfers";
+import { exportMemory, importMemory, saveFile } from "./transfers";
 
 export default function Transfer({ onImported }: { onImported: () => void }) {
   const t = useTexts();

@@ -1,33 +1,20 @@
 /** Adds documents to memory, below `documents/`, where `trunkline memory add` puts them too. */
-import { api, ApiError, dataOf } from "../api/client";
-import type { TextKey } from "../i18n";
+import { ApiError, type Schemas } from "../api/client";
+import { upload, type Progress } from "../api/upload";
+import { sentence } from "../i18n/errors";
+import type { Translate } from "../i18n";
 
-export const FOLDER = "documents";
+export type MemoryDocument = Schemas["MemoryDocument"];
 
-/** A document that is no text. */
-export class NoText extends Error {}
-
-/** The text of a document, as it will be stored. Raises NoText for what only the command can read, such as PDF. */
-async function textOf(file: File): Promise<string> {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
-    if (!text.includes("\0")) return text;
-  } catch {
-    // It is no UTF-8.
-  }
-  throw new NoText(file.name);
+/** Raises ApiError, and AbortError when it is given up; reading then ends. A document of that name is not replaced. */
+export async function addDocument(file: File, onProgress: (progress: Progress) => void, signal: AbortSignal): Promise<MemoryDocument> {
+  const form = new FormData();
+  form.set("file", file);
+  return (await upload("/api/memory/documents", form, onProgress, signal)) as MemoryDocument;
 }
 
-/** Returns the path. Raises NoText and ApiError; a document of that name is not replaced. */
-export async function addDocument(file: File): Promise<string> {
-  const path = `${FOLDER}/${file.name}`;
-  const content = await textOf(file);
-  await dataOf(api.PUT("/api/memory/file", { body: { path, content, expected: "" } }));
-  return path;
-}
-
-/** The sentence for what is special about documents; null if any other failure's does. */
-export function documentFailure(failure: unknown): TextKey | null {
-  if (failure instanceof NoText) return "memory.add.noText";
-  return failure instanceof ApiError && failure.code === "conflict" ? "memory.add.exists" : null;
+/** What happened to the document of this name, and what to do. */
+export function documentSentence(t: Translate, name: string, failure: unknown): string {
+  if (failure instanceof ApiError && failure.code === "conflict") return t("memory.add.exists", { name });
+  return `${name}: ${sentence(t, failure)}`;
 }

@@ -1,11 +1,6 @@
 /** Moves all of memory out and in, and says how far it is. */
 import { errorOf, type Schemas } from "../api/client";
-
-/** How many bytes have moved. `total` is 0 while the other side works. */
-export interface Progress {
-  bytes: number;
-  total: number;
-}
+import { upload, type Progress } from "../api/upload";
 
 /** Raises ApiError, and AbortError when it is given up. */
 export async function exportMemory(onProgress: (progress: Progress) => void, signal: AbortSignal): Promise<Blob> {
@@ -30,24 +25,9 @@ interface Import {
   isTrial: boolean;
 }
 
-/** Raises ApiError, and AbortError when it is given up before all is sent. An XMLHttpRequest, because a fetch does not say
- * what it has sent. */
-export function importMemory({ archive, isTrial }: Import, onProgress: (progress: Progress) => void, signal: AbortSignal): Promise<Schemas["MemoryImported"]> {
-  return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest();
-    request.open("POST", `/api/memory/import?dry_run=${isTrial}`);
-    request.responseType = "json";
-    request.upload.onprogress = ({ loaded, total }) => onProgress({ bytes: loaded, total });
-    request.upload.onload = () => onProgress({ bytes: 0, total: 0 });
-    request.onload = () => {
-      if (request.status === 200) resolve(request.response as Schemas["MemoryImported"]);
-      else reject(errorOf(new Response(null, { status: request.status }), request.response));
-    };
-    request.onerror = () => reject(errorOf(new Response(null, { status: 503 }), { code: "unreachable", message: "" }));
-    request.onabort = () => reject(new DOMException("", "AbortError"));
-    signal.addEventListener("abort", () => request.abort());
-    request.send(archive);
-  });
+/** Raises ApiError, and AbortError when it is given up before all is sent. */
+export async function importMemory({ archive, isTrial }: Import, onProgress: (progress: Progress) => void, signal: AbortSignal): Promise<Schemas["MemoryImported"]> {
+  return (await upload(`/api/memory/import?dry_run=${isTrial}`, archive, onProgress, signal)) as Schemas["MemoryImported"];
 }
 
 /** Hand a file to the browser, which asks where it belongs or puts it where downloads are. */
