@@ -29,14 +29,17 @@ def test_parents_are_made_private_too(tmp_path: Path) -> None:
 
 
 def test_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
-    """Half a restore and a probe; nothing else."""
+    """Half a restore, an upload and a probe; nothing else."""
     home = Home.at(tmp_path / "home")
     home.prepare()
     (home.path / ".restore-x" / "memory").mkdir(parents=True)
+    (home.cache / ".transfer-x").mkdir()
+    (home.cache / ".transfer-x" / "report.pdf").write_text("x")
     (home.run / ".write-1").write_text("x")
     (home.path / "replaced-20300101T000000").mkdir()
     home.remove_leftovers()
     assert not (home.path / ".restore-x").exists() and not (home.run / ".write-1").exists()
+    assert list(home.cache.iterdir()) == []
     assert (home.path / "replaced-20300101T000000").exists()
 
 
