@@ -20,6 +20,7 @@ from trunkline.contracts.memory.subjects import MEMORY_LOAD_CONVERSATION, MEMORY
 from trunkline.contracts.streams import STREAMS
 from trunkline.contracts.turns.feed_messages import ApprovalRequested
 from trunkline.contracts.turns.subjects import JOURNAL
+from trunkline.contracts.workers.subjects import CLAIM_STORE
 from trunkline.testing.platform import Platform, PlatformClient, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
@@ -125,9 +126,8 @@ def reported(name: str, done: MemoryPurged) -> bool:
         place for kept in done.kept if kept.conversation for place in re.findall(r"stream \w+", kept.what)
     }
     if name.startswith("bus/"):
-        return any(
-            f"/{stream.name}/" in name and f"stream {stream.name}" in places for stream in STREAMS
-        ) or (
+        streams = (*(stream.name for stream in STREAMS), CLAIM_STORE.stream_name)
+        return any(f"/{stream}/" in name and f"stream {stream}" in places for stream in streams) or (
             "files of the NATS server" in places and any(f"/{one}/" in name for one in ("INBOX", "APPROVALS"))
         )
     return any(name in place or Path(name).parts[0] in place for place in places)
