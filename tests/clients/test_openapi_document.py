@@ -53,7 +53,7 @@ SCHEMA_SAYS_LESS = (
     "POST /v1/files", "POST /v1/responses", "POST /v1/responses/input_tokens",
     # They need a browser.
     "POST /api/passkeys", "POST /api/passkeys/options", "POST /api/passkeys/sign-in",
-    "POST /api/passkeys/sign-in/options",
+    "POST /api/passkeys/sign-in/options", "POST /api/push",
 )  # fmt: skip
 """The operations that refuse some requests that the document allows. All others accept what the document allows."""
 

@@ -24,7 +24,7 @@ BUCKETS = (
     "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits", "KV_key-pools",
     "KV_redaction", "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
     "OBJ_audio", "KV_tokens", "KV_pairings", "KV_passkeys", "KV_passkey-challenges", "KV_tickets",
-    "KV_channels",
+    "KV_channels", "KV_push-subscriptions", "KV_push-claims",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -132,6 +132,8 @@ def published() -> Iterator[str]:
         "$KV.passkeys.key",
         "$KV.passkey-challenges.key",
         "$KV.tickets.key",
+        "$KV.push-subscriptions.key",
+        "$KV.push-claims.key",
         "$KV.channels.mail.key",
         "$KV.channels.mail.delivery.key",
         "$KV.channels.cli.key",
@@ -261,8 +263,10 @@ PUBLISH: dict[str, set[str]] = {
         *reads("COSTS", "SPANS", "FACTS", "DEAD", "KV_circuits", "KV_key-pools"), "$JS.API.STREAM.MSG.DELETE.DEAD",
         *reads(
             "KV_workers", "KV_pulse", "KV_tokens", "KV_pairings", "KV_passkeys", "KV_passkey-challenges", "KV_tickets",
+            "KV_push-subscriptions", "KV_push-claims",
         ),
         "$KV.tokens.key", "$KV.pairings.key", "$KV.passkeys.key", "$KV.passkey-challenges.key", "$KV.tickets.key",
+        "$KV.push-subscriptions.key", "$KV.push-claims.key",
         *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor", "tools"), *SIZES,
         *inboxes("memory"),  # it may cancel an import
         BUDGET_EVENT, COUNTER, *reads("COUNTERS"),  # it may reset a budget

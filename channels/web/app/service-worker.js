@@ -1,7 +1,10 @@
 /* Keeps the app's own files, so that it opens without a network and says what it waits for. It never touches a request
- * for data: nothing that a person wrote or an agent answered is kept here. The build fills in the names of the files. */
+ * for data: nothing that a person wrote or an agent answered is kept here. It shows the notices that a person asked for.
+ * The build fills in the names of the files and the texts of notices. */
 const FILES = new Set(__FILES__);
 const CACHE = "app-__VERSION__";
+const NOTICES = __NOTICES__;
+const APPROVALS = "/#/approvals";
 
 self.addEventListener("install", () => self.skipWaiting());
 
@@ -41,4 +44,40 @@ function keep(cache, request, response) {
 async function removeOldCaches() {
   const names = await caches.keys();
   await Promise.all(names.filter((name) => name !== CACHE).map((name) => caches.delete(name)));
+}
+
+self.addEventListener("push", (event) => event.waitUntil(showNotice(event.data)));
+
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  event.waitUntil(openApprovals());
+});
+
+/** A browser ends a subscription whose messages show nothing, so a notice that cannot be read is shown as a number. */
+async function showNotice(data) {
+  const { language = "en", block = "", approval = "", count = 1, test = false } = readNotice(data);
+  const texts = NOTICES[language] ?? NOTICES.en;
+  const text = test ? texts.test : block === "" ? texts.many : texts.one;
+  const body = text.replace("{block}", () => block).replace("{count}", () => String(count));
+  await self.registration.showNotification("Trunkline", { body, tag: approval || "approvals", icon: "/icon.svg" });
+}
+
+function readNotice(data) {
+  try {
+    return data?.json() ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** Go to the approvals in a page that is open, else in a new one. */
+async function openApprovals() {
+  const [page] = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  if (page === undefined) return self.clients.openWindow(APPROVALS);
+  await page.focus();
+  try {
+    return await page.navigate(APPROVALS);
+  } catch {
+    return self.clients.openWindow(APPROVALS); // this worker may not lead a page that it does not serve
+  }
 }

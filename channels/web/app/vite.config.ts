@@ -23,6 +23,14 @@ function locales(): Plugin {
   };
 }
 
+/** The texts of notices in these languages: the service worker shows them while no page is open. */
+const NOTICES = Object.fromEntries(
+  LOCALES.map(({ tag, texts }) => [
+    tag,
+    { one: texts["push.notice.one"], many: texts["push.notice.many"], test: texts["push.notice.test"] },
+  ]),
+);
+
 /** Writes the service worker with the names of all files that are built. */
 function serviceWorker(): Plugin {
   return {
@@ -30,7 +38,7 @@ function serviceWorker(): Plugin {
     generateBundle(_, bundle) {
       const files = JSON.stringify(Object.keys(bundle).filter((name) => name.startsWith("assets/")).map((name) => `/${name}`).sort());
       const version = createHash("sha256").update(files).digest("hex").slice(0, 16);
-      const source = readFileSync("service-worker.js", "utf8").replace("__FILES__", files).replace("__VERSION__", version);
+      const source = readFileSync("service-worker.js", "utf8").replace("__FILES__", files).replace("__VERSION__", version).replace("__NOTICES__", () => JSON.stringify(NOTICES));
       this.emitFile({ type: "asset", fileName: "sw.js", source });
     },
   };

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from trunkline.contracts.gateway.messages import SendMessage as SendMessage
     from trunkline.contracts.gateway.messages import TurnView as TurnView
     from trunkline.contracts.gateway.subjects import LOAD_MESSAGES as LOAD_MESSAGES
+    from trunkline.contracts.push.push_sender import PushNotice as PushNotice
+    from trunkline.contracts.push.push_sender import PushOutcome as PushOutcome
+    from trunkline.contracts.push.push_sender import PushSender as PushSender
+    from trunkline.contracts.push.push_sender import PushTarget as PushTarget
     from trunkline.runtime.http.block_guard import BlockGuard as BlockGuard
     from trunkline.runtime.http.block_guard import open_block_guard as open_block_guard
 else:

@@ -16,6 +16,7 @@ from trunkline.contracts.gateway.subjects import *
 from trunkline.contracts.memory.subjects import *
 from trunkline.contracts.models.subjects import *
 from trunkline.contracts.plugins.subjects import *
+from trunkline.contracts.push.subjects import *
 from trunkline.contracts.streams import *
 from trunkline.contracts.tools.subjects import *
 from trunkline.contracts.topology import *

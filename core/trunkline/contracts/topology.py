@@ -23,6 +23,7 @@ from trunkline.contracts.models.circuits import CIRCUIT_BUCKET
 from trunkline.contracts.models.key_pools import KEY_POOL_BUCKET
 from trunkline.contracts.models.redaction_key import REDACTION_BUCKET
 from trunkline.contracts.models.subjects import AUDIO_STORE
+from trunkline.contracts.push.subjects import PUSH_CLAIM_BUCKET, PUSH_SUBSCRIPTION_BUCKET
 from trunkline.contracts.retention import DEFAULT_RETENTION, MEGABYTE, Retention
 from trunkline.contracts.streams import (
     APPROVAL_STREAM,
@@ -87,6 +88,8 @@ BUCKETS = (
     PASSKEY_CHALLENGE_BUCKET,
     TICKET_BUCKET,
     CHANNEL_BUCKET,
+    PUSH_SUBSCRIPTION_BUCKET,
+    PUSH_CLAIM_BUCKET,
 )
 
 

@@ -74,6 +74,11 @@ class Home:
         return self.path / "token-key"
 
     @property
+    def push_key(self) -> Path:
+        """The file of the secret from which the key of push notices is derived. Only its owner can read it."""
+        return self.path / "push-key"
+
+    @property
     def remotes(self) -> Path:
         """The folder of the remotes whose tools this host uses: a file for each remote, and the certificates of the
         leaf listener.

@@ -19,6 +19,7 @@ from trunkline.contracts.memory.search import MemoryHit
 from trunkline.contracts.memory.store import ChunkType, LinkType, MemoryStore
 from trunkline.contracts.models.adapter import ModelAdapter
 from trunkline.contracts.plugins.extensions import ConfigSection, HealthCheck
+from trunkline.contracts.push.push_sender import PushSender
 from trunkline.contracts.sandbox.sandbox import Sandbox
 from trunkline.contracts.tools.messages import Effect, ToolSpec
 from trunkline.contracts.tools.tool import STAGES, Tool, ToolSource
@@ -214,6 +215,11 @@ def _verifier(item: PasskeyVerifier) -> Problem:
     return "must have synchronous checks" if any(map(inspect.iscoroutinefunction, checks)) else None
 
 
+def _push_sender(item: PushSender) -> Problem:
+    asynchronous = all(map(inspect.iscoroutinefunction, (item.check, item.send)))
+    return None if asynchronous else "must have `async def check` and `async def send`"
+
+
 def _payload(item: Any) -> Problem:
     if not (isinstance(item, type) and issubclass(item, Payload)):
         return "is not a subclass of trunkline.api.bus.Payload"
@@ -262,6 +268,7 @@ HOOK_RULES: Mapping[str, HookRule] = {
     "trunkline_static_sites": HookRule("StaticSite", _instance(StaticSite, _site)),
     "trunkline_locales": HookRule("Locale", _instance(Locale, _locale), lambda item: str(item.tag)),
     "trunkline_passkey_verifiers": HookRule("PasskeyVerifier", _instance(PasskeyVerifier, _verifier)),
+    "trunkline_push_senders": HookRule("PushSender", _instance(PushSender, _push_sender)),
     "trunkline_tools": HookRule("Tool", _instance(Tool, _tool), lambda item: str(item.spec.name)),
     "trunkline_tool_sources": HookRule(
         "ToolSource", _instance(ToolSource, _tool_source), lambda item: str(item.name)

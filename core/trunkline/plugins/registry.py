@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.store import ChunkType, LinkType, MemoryRule, MemoryStore
     from trunkline.contracts.models.adapter import ModelAdapter, ModelMiddleware
     from trunkline.contracts.plugins.extensions import ConfigSection, HealthCheck, Lifespan
+    from trunkline.contracts.push.push_sender import PushSender
     from trunkline.contracts.sandbox.sandbox import Sandbox
     from trunkline.contracts.tools.tool import Tool, ToolMiddleware, ToolSource
     from trunkline.contracts.turns.compaction import Compactor
@@ -264,6 +265,10 @@ class Plugins:
     def passkey_verifier(self) -> "PasskeyVerifier | None":
         """Return the verifier of passkeys; None if no plugin has one."""
         return next((owned.item for owned in self.collect("trunkline_passkey_verifiers")), None)
+
+    def push_sender(self) -> "PushSender | None":
+        """Return the sender of push notices; None if no plugin has one."""
+        return next((owned.item for owned in self.collect("trunkline_push_senders")), None)
 
     # Tools -----------------------------------------------------------------------------------------------------
 

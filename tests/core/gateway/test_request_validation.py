@@ -58,6 +58,7 @@ BODIES: tuple[tuple[str, str, Any, str], ...] = (
     ("post", "/api/memory/revert", {"path": "a.md", "version": "1", "to": "1"}, "/to"),
     ("post", "/api/passkeys", {"challenge": "x", "credential": {}}, ""),
     ("post", "/api/passkeys/sign-in", {"challenge": "x"}, "/credential"),
+    ("post", "/api/push", {"endpoint": "https://push.example"}, ""),
     ("post", "/api/identities", {}, "/id"),
     ("post", "/api/identities", {"id": "anna", "type": "robot"}, "/type"),
     ("patch", "/api/identities/{identity}", {"status": "gone"}, "/status"),

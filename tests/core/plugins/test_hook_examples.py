@@ -38,6 +38,7 @@ DESIGN = {
     "static_sites",
     "locales",
     "passkey_verifiers",
+    "push_senders",
     "tools",
     "tool_middleware",
     "tool_sources",
@@ -126,6 +127,7 @@ def test_the_typed_interface_calls_every_hook(load):
     ):  # fmt: skip
         assert isinstance(ask(), tuple)
     assert isinstance(plugins.lifespans("tools"), tuple)
+    assert plugins.push_sender() is None or callable(plugins.push_sender().send)
     assert plugins.passkey_verifier() is None or plugins.passkey_verifier().algorithms
     assert plugins.static_site() is None or plugins.static_site().item.folder.is_dir()
     assert plugins.stop_turn(TURN) is None

@@ -5,10 +5,21 @@ from pathlib import Path
 import pytest
 
 import trunkline
-from trunkline.api.gateway import HttpRoute, Locale, PasskeyVerifier, SendMessage, StaticSite
+from trunkline.api.gateway import HttpRoute, Locale, PasskeyVerifier, PushSender, SendMessage, StaticSite
 from trunkline.api.memory import SearchMemory
 
 HEAD = "import trunkline\n"
+
+
+class BlockingSender(PushSender):
+    def public_key(self, secret):
+        return b""
+
+    def check(self, target):
+        return None
+
+    def send(self, target, notice, secret):
+        return "gone"
 
 
 class NoAlgorithms(PasskeyVerifier):
@@ -108,6 +119,7 @@ def test_hook_results_may_be_a_generator_a_list_or_none(load):
         ("trunkline_commands", lambda: [print], "is not a click.Command"),
         ("trunkline_http_routes", lambda: [HttpRoute("x", ("GET",), print)], "must begin with /"),
         ("trunkline_passkey_verifiers", lambda: [NoAlgorithms()], "has no algorithms"),
+        ("trunkline_push_senders", lambda: [BlockingSender()], "must have `async def check`"),
         ("trunkline_static_sites", lambda: [StaticSite(Path("site"))], "must be absolute"),
         ("trunkline_locales", lambda: [Locale("FR", "Français", {})], "has the tag 'FR'"),
         ("trunkline_locales", lambda: [Locale("../fr", "Français", {})], "has the tag '../fr'"),

@@ -31,6 +31,7 @@ from trunkline.contracts.hooks.gateway import (
     trunkline_http_routes,
     trunkline_locales,
     trunkline_passkey_verifiers,
+    trunkline_push_senders,
     trunkline_route,
     trunkline_static_sites,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "trunkline_models",
     "trunkline_passkey_verifiers",
     "trunkline_purgers",
+    "trunkline_push_senders",
     "trunkline_rank",
     "trunkline_readers",
     "trunkline_render",

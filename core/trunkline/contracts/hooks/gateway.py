@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.gateway.locale import Locale
     from trunkline.contracts.gateway.messages import SendMessage
     from trunkline.contracts.plugins.extensions import PluginSettings
+    from trunkline.contracts.push.push_sender import PushSender
 
 
 @hookspec
@@ -149,5 +150,30 @@ def trunkline_passkey_verifiers(settings: "PluginSettings") -> "Iterable[Passkey
     @trunkline.hookimpl
     def trunkline_passkey_verifiers():
         return [Nobody()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_push_senders(settings: "PluginSettings") -> "Iterable[PushSender]":
+    """Add a sender of push notices. The first one counts; without one, no browser gets notices.
+
+    ```python
+    import trunkline
+    from trunkline.api.gateway import PushSender
+
+    class Nowhere(PushSender):
+        def public_key(self, secret):
+            raise ValueError("Push notices are switched off.")
+
+        async def check(self, target):
+            raise ValueError("Push notices are switched off.")
+
+        async def send(self, target, notice, secret):
+            return "gone"
+
+    @trunkline.hookimpl
+    def trunkline_push_senders():
+        return [Nowhere()]
     ```
     """

@@ -83,7 +83,21 @@ class TokenRegistry:
         found = self.find(token)
         if found is None or not self._counts(*found):
             return None
-        record, _ = found
+        return await self._identity_of(found[0])
+
+    async def identity_of(self, token_id: str) -> Identity | None:
+        """Return the identity of a token by the token's id; None if the token does not count.
+
+        Raises:
+            Unavailable: the tokens or the identities cannot be read now.
+        """
+        await self._known(lambda: self._records)
+        record = self.record(token_id)
+        if record is None or not record.is_valid(self._now()):
+            return None
+        return await self._identity_of(record)
+
+    async def _identity_of(self, record: AccessTokenRecord) -> Identity | None:
         if record.identity != OWNER:
             await self._known(lambda: self._identities.records)
         type = self._type_of(record)

@@ -35,6 +35,8 @@ from trunkline.workers.gateway.message_service import MessageService
 from trunkline.workers.gateway.models import ModelService
 from trunkline.workers.gateway.overview_service import OverviewService
 from trunkline.workers.gateway.panic_service import PanicService
+from trunkline.workers.gateway.push.push_notifier import PushNotifier
+from trunkline.workers.gateway.push.push_service import PushService
 from trunkline.workers.gateway.queue_head import QueueHeadCache
 from trunkline.workers.gateway.queue_limiter import QueueLimiter
 from trunkline.workers.gateway.settings_service import SettingsService
@@ -59,6 +61,8 @@ class Services:
     turns: TurnLookup
     messages: MessageService
     approvals: ApprovalService
+    push: PushService
+    notifier: PushNotifier
     grants: GrantStore
     conversations: ConversationService
     transcripts: TranscriptIndex
@@ -114,6 +118,7 @@ class Services:
             attachments=attachments,
             access=access,
         )  # fmt: skip
+        push = PushService(bus, key, registry, plugins.push_sender(), context.home.push_key)
         return cls(
             bus=bus,
             access=access,
@@ -121,6 +126,8 @@ class Services:
             turns=turns,
             messages=messages,
             approvals=ApprovalService(bus, turns, grants, access),
+            push=push,
+            notifier=PushNotifier(bus, push, access),
             grants=grants,
             conversations=conversations,
             transcripts=TranscriptIndex(bus, turns),

@@ -132,6 +132,7 @@ class GatewayWorker(Worker):
             tasks.start_soon(self._services.auth.complete_revocations)
             tasks.start_soon(self._services.audit.run)
             tasks.start_soon(self._services.approvals.run_timers)
+            tasks.start_soon(self._services.notifier.run)
             await self._listen()
 
     def _listener(self, state: "AppState") -> Listener:

@@ -6,6 +6,7 @@
 from trunkline.contracts.auth.identity import IdentityRecord
 from trunkline.contracts.auth.passkeys import Passkey
 from trunkline.contracts.memory.chunk import Chunk
+from trunkline.contracts.push.subscriptions import PushSubscription
 from trunkline.workers.gateway.http.openai import ability_schemas as abilities
 from trunkline.workers.gateway.http.openai import file_routes as files
 from trunkline.workers.gateway.http.openai import schemas as openai
@@ -22,6 +23,7 @@ from trunkline.workers.gateway.http.schemas import memory_schemas as memory
 from trunkline.workers.gateway.http.schemas import overview_schemas as overview
 from trunkline.workers.gateway.http.schemas import passkey_schemas as passkeys
 from trunkline.workers.gateway.http.schemas import platform_schemas as system
+from trunkline.workers.gateway.http.schemas import push_schemas as push
 from trunkline.workers.gateway.http.schemas import settings_schemas as settings
 from trunkline.workers.gateway.http.schemas import setup_schemas as setup
 from trunkline.workers.gateway.http.schemas import task_schemas as tasks
@@ -70,6 +72,10 @@ OPERATIONS: tuple[Operation, ...] = (
     ("post", "/api/passkeys/sign-in", "Sign in with a passkey.", passkeys.PasskeySignIn, 200, auth.PairReply),
     ("get", "/api/locales", "The languages of the web app.", None, 200, locales.LocaleList),
     ("get", "/api/locales/{tag}", "The texts of a language.", None, 200, locales.LocaleTexts),
+    ("get", "/api/push", "The browsers of the caller that get notices.", None, 200, push.PushState),
+    ("post", "/api/push", "Ask for notices of approvals.", push.NewPushSubscription, 201, PushSubscription),
+    ("delete", "/api/push/{id}", "End the notices of a browser.", None, 200, push.RemovedPushSubscription),
+    ("post", "/api/push/{id}/test", "Send a notice to try it.", None, 200, push.PushTest),
     ("get", "/api/identities", "The people and programs that may enter.", None, 200, auth.IdentityStates),
     ("post", "/api/identities", "Let somebody in.", auth.NewIdentity, 201, IdentityRecord),
     (

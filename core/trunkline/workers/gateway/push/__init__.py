@@ -1,0 +1,1 @@
+"""Push notices at the gateway: the subscriptions of browsers, and the notices about approvals (ADR 85)."""

@@ -1,0 +1,1 @@
+"""Push notices (Web Push): tells a browser about approvals while its tab is closed."""
