@@ -37,8 +37,8 @@ CHECKS = (
 SCHEMA_SAYS_LESS = (
     # The value is the name of something that exists, or follows from another value.
     "GET /api/audit", "GET /api/costs", "GET /api/turns/{id}/events", "GET /v1/files",
-    "GET /v1/responses/{id}/input_items", "POST /api/tokens", "POST /api/turns/{id}/calls/{call}/decision",
-    "POST /api/turns/{id}/fork",
+    "GET /v1/responses/{id}", "GET /v1/responses/{id}/input_items", "POST /api/tokens",
+    "POST /api/turns/{id}/calls/{call}/decision", "POST /api/turns/{id}/fork",
     "POST /v1/responses/compact", "PUT /api/blocks/{name}/shares/{identity}", "PUT /api/conversations/{id}/model",
     # A name or a path has a form, or settings have keys, that the schema does not have.
     "GET /api/memory/blame", "GET /api/memory/diff", "GET /api/memory/file", "GET /api/memory/files",

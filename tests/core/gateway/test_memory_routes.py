@@ -147,6 +147,8 @@ async def test_chunks_show_their_turn_and_links(env: Environment) -> None:
         ids += (await env.bus.call(MEMORY_REMEMBER, request, scope=Scope(turn="turn_beans"))).chunk_ids
     listed = await get(env, "chunks", tag="beans")
     assert listed["total"] == 2 and {one["id"] for one in listed["chunks"]} == set(ids)
+    refused = await body_of(await env.http.get("/api/memory/chunks", params={"block": "no/name"}), 400)
+    assert refused["metadata"]["field"] == "block"
     chunk = await get(env, f"chunks/{ids[0]}")
     assert chunk["content"] == "The beans need a pole."
     assert (chunk["metadata"]["conversation_id"], chunk["metadata"]["turn_id"]) == (

@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 from starlette.requests import Request
 
+from trunkline.contracts.blocks.paths import BLOCK_NAME_RULE, is_block_name
 from trunkline.errors import ErrorCode
 from trunkline.runtime.http.validation_errors import Field, field_and_reason
 from trunkline.workers.gateway.errors import InvalidField, refusal
@@ -142,6 +143,16 @@ def required_param(request: Request, name: str) -> str:
     text = request.query_params.get(name)
     if not text:
         raise InvalidField(name, "It is required.")
+    return text
+
+
+def block_param(request: Request, name: str) -> str | None:
+    """Return the name of a block in the query; None without one. Raises InvalidField when no block can have it."""
+    text = request.query_params.get(name)
+    if not text:
+        return None
+    if not is_block_name(text):
+        raise InvalidField(name, f"It is the name of a block: {BLOCK_NAME_RULE}.")
     return text
 
 

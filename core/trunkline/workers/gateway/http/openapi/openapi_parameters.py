@@ -21,6 +21,7 @@ TIME: Mapping[str, Any] = {
     ],  # an empty field of a form is no limit
 }
 BLOCK: Mapping[str, Any] = {"type": "string", "pattern": f"^{BLOCK_NAME}$"}
+BLOCK_FILTER: Mapping[str, Any] = {"type": "string", "pattern": f"^({BLOCK_NAME})?$"}
 SOME_TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
 KEY: Mapping[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}
 LARGEST = 999_999_999
@@ -152,7 +153,9 @@ PARAMETERS: Mapping[tuple[str, str], tuple[Parameter, ...]] = {
         Parameter("query", "limit", "1 to 1000, 10 by default", _integer(1, 1_000)),
     ),
     ("get", "/api/memory/chunks"): (
-        Parameter("query", "block", "only chunks that this block's agent would see; all by default"),
+        Parameter(
+            "query", "block", "only chunks that this block's agent would see; all by default", BLOCK_FILTER
+        ),
         Parameter("query", "tag", "only chunks with this tag; repeatable"),
         Parameter("query", "type", "only chunks of this type"),
         Parameter("query", "conversation", "only chunks of this conversation"),

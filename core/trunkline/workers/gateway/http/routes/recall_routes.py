@@ -22,6 +22,7 @@ from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
 from trunkline.workers.gateway.http.request_reader import (
+    block_param,
     bool_param,
     choice_param,
     datetime_param,
@@ -64,7 +65,7 @@ async def list_chunks(request: Request) -> Response:
     """``GET /api/memory/chunks?block=&tag=&type=&conversation=&after=&before=&archived=&limit=&offset=``"""
     query = ListChunks(
         actor=SELF,
-        block=request.query_params.get("block") or None,
+        block=block_param(request, "block"),
         tags=tuple(filter(None, request.query_params.getlist("tag"))),
         chunk_type=request.query_params.get("type") or None,
         conversation_id=request.query_params.get("conversation") or None,
