@@ -35,7 +35,9 @@ def command(block: str | None, as_json: bool) -> None:
     elif found:
         print_table([_row(one) for one in found], header=("BLOCK", "WHO", "MAY", "RULE"))
     else:
-        click.echo("Nobody else may use it." if block else "Nobody else may use any block.", err=True)
+        # The name is repeated: a rule can be about a block that does not exist yet, so a misspelt one is no error.
+        what = f"a block called {block}" if block else "any block"
+        click.echo(f"No rule lets anybody else use {what}.", err=True)
 
 
 def _row(policy: "Policy") -> tuple[str, str, str, str]:

@@ -65,9 +65,9 @@ class RefusedRequest(NamedTuple):
 
 
 class AuthMiddleware:
-    """ASGI middleware. ``open_paths`` need no credential, nor does a path of one part more than one of
-    ``open_folders``. ``host`` is the address that the server listens on, ``hosts``
-    are further host names of the server. The path ``hidden`` and the paths below it respond with not found.
+    """ASGI middleware. ``open_paths`` need no credential, and neither does a path that has exactly one part more than
+    one of ``open_folders``. ``host`` is the address that the server listens on, ``hosts`` are further host names of the
+    server. The path ``hidden`` and the paths below it respond with not found.
 
     ``redeem_ticket`` returns the identity of a ticket, once. The WebSocket at ``ticket_path`` takes one in place of
     another credential.

@@ -143,7 +143,7 @@ def _declared(field: msgspec.structs.FieldInfo) -> Any:
 def _path_schema(kind: type) -> dict[str, Any]:
     if kind is Path:
         return {"type": "string", "format": "path", "readOnly": True}
-    raise NotImplementedError
+    raise NotImplementedError  # so msgspec expects it of a hook; it becomes a TypeError, which _schema handles
 
 
 def _shown(name: str, value: Any) -> Any:
