@@ -118,7 +118,8 @@ async def test_a_full_conversation_blocks_neither_others_nor_its_cancel(running:
     first = await full(running)
     assert (await running.say("say:elsewhere")).text == "elsewhere"
     async with http_of(running) as http:
-        assert (await http.get("/readyz")).status_code == 200
+        ready = await http.get("/readyz")
+    assert ready.status_code == 200, ready.text
     await running.gateway.cancel(first.turn)
     assert (await running.answer(first)).ended.reason == "cancelled"
 

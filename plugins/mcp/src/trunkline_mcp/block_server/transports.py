@@ -42,6 +42,7 @@ async def serve_http(
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, port))
+            listener.listen()  # before the address is told: a client that connects at once waits, it is not refused
         except OSError as error:
             raise trunkline.TrunklineError(
                 f"Port {port} of {HOST} cannot be used: {error.strerror}.",

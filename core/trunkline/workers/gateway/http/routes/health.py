@@ -22,6 +22,8 @@ from trunkline.workers.gateway.http.scoped_route import ScopedRoute
 from trunkline_bus import Bus, BusError
 
 CHECK_SECONDS = 2.0
+BETWEEN_PULLS_SECONDS = 0.5
+"""How long a partition may be without a waiting pull. A monitor has none between the end of a pull and its next pull."""
 NEEDED = ("bus", "memory", "monitor")
 """The checks that must succeed before a message can be accepted and answered."""
 
@@ -70,10 +72,13 @@ async def _has_monitors(bus: Bus) -> bool:
     partitioning = await read_partitioning(bus)
     if partitioning.shut:
         return False
-    for partition in range(partitioning.partitions):
-        if not await waiting_pulls(bus, partition):
-            return False
-    return True
+    unserved = set(range(partitioning.partitions))
+    with anyio.move_on_after(BETWEEN_PULLS_SECONDS):
+        while unserved:
+            unserved -= {one for one in unserved if await waiting_pulls(bus, one)}
+            if unserved:
+                await anyio.sleep(BETWEEN_PULLS_SECONDS / 10)
+    return not unserved
 
 
 async def _memory(bus: Bus, beats: Sequence[WorkerHeartbeat]) -> str:
