@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.account_lease import AccountLease as AccountLease
     from trunkline.workers.channels.account_lease import LeaseHolder as LeaseHolder
     from trunkline.workers.channels.account_lease import LeaseLost as LeaseLost
+    from trunkline.workers.channels.account_report import AccountReport as AccountReport
+    from trunkline.workers.channels.account_session import AccountSession as AccountSession
+    from trunkline.workers.channels.account_session import ChatMessage as ChatMessage
     from trunkline.workers.channels.approval_buttons import Button as Button
     from trunkline.workers.channels.approval_buttons import approval_buttons as approval_buttons
     from trunkline.workers.channels.approval_text import ApprovalDecision as ApprovalDecision
@@ -33,6 +36,12 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.approval_text import parse_decision as parse_decision
     from trunkline.workers.channels.approval_text import submit_decision as submit_decision
     from trunkline.workers.channels.approval_text import waiting_approval as waiting_approval
+    from trunkline.workers.channels.chat_account import ChatAccount as ChatAccount
+    from trunkline.workers.channels.chat_channel import ChatChannel as ChatChannel
+    from trunkline.workers.channels.chat_commands import CHAT_COMMANDS as CHAT_COMMANDS
+    from trunkline.workers.channels.chat_posts import ChatPosts as ChatPosts
+    from trunkline.workers.channels.chats import Chats as Chats
+    from trunkline.workers.channels.chats import ChatState as ChatState
     from trunkline.workers.channels.context_text import describe_context as describe_context
     from trunkline.workers.channels.conversation_lookup import conversation_found as conversation_found
     from trunkline.workers.channels.delivery_ledger import DeliveryLedger as DeliveryLedger

@@ -7,18 +7,25 @@ together, and those of each supergroup by themselves. Posts to one chat are sent
 have smaller ids, so the only message of the bot that can be found is the unfinished post.
 """
 
+from collections.abc import Sequence
+
 import anyio
 import msgspec
+from telegram.error import TelegramError
 
-from trunkline.api.channel import ChannelRecords, DeliveryState, PostRefused, PostService, UnfinishedPost
+from trunkline.api.channel import (
+    Button,
+    ChannelRecords,
+    ChatPosts,
+    DeliveryState,
+    PostRefused,
+    UnfinishedPost,
+)
 from trunkline_telegram.bot_api import BotApi, ChatMoved
-from trunkline_telegram.content import PostContent, decode_content
+from trunkline_telegram.content import decode_content, markdown_contents, plain_contents
 
 SEARCHED = 100
 """How many ids after the newest known one an unfinished post may have: as many messages may arrive meanwhile."""
-
-TYPING_SECONDS = 4.0
-"""Seconds between two signs of typing in a chat. Telegram shows one for five."""
 
 SETTLING = 3.0
 """Seconds after which a request that got no answer has arrived at Telegram, or never does."""
@@ -31,16 +38,19 @@ class NewestId(msgspec.Struct, frozen=True, kw_only=True):
     moved: int = 0
 
 
-class TelegramPosts(PostService):
+class TelegramPosts(ChatPosts):
     """Sends and edits messages of the bot. The id of a post is ``CHAT:MESSAGE``."""
 
+    away = (TelegramError,)
+    typing_seconds = 4.0  # Telegram shows it for five
+
     def __init__(self, api: BotApi, records: ChannelRecords, account: str) -> None:
+        super().__init__()
         self._api = api
         self._records = records
         self._prefix = f"newest.{account}"
         self._newest: dict[str, int] = {}
         self._moved: dict[int, int] = {}
-        self._typing_until: dict[str, float] = {}
         self._unanswered_at: dict[str, float] = {}
 
     async def load(self) -> None:
@@ -101,11 +111,19 @@ class TelegramPosts(PostService):
                 return f"{chat}:{message}"
         return None
 
-    async def edit(self, id: str, content: PostContent) -> None:
+    def draw(self, markdown: str) -> Sequence[str]:
+        """Return the contents that show a Markdown text."""
+        return [content.encode() for content in markdown_contents(markdown)]
+
+    def plain(self, text: str, buttons: Sequence[Button] = ()) -> Sequence[str]:
+        """Return the contents that show a text as it is; the last one has the buttons."""
+        return [content.encode() for content in plain_contents(text, buttons)]
+
+    async def edit(self, id: str, content: str) -> None:
         """Change what a post shows. A post that a person has deleted stays deleted."""
         chat, message = _parsed(id)
         try:
-            await self._api.edit(self._current(chat), message, content)
+            await self._api.edit(self._current(chat), message, decode_content(content))
         except ChatMoved as moved:
             await self.note_move(chat, moved.chat)
 
@@ -114,12 +132,8 @@ class TelegramPosts(PostService):
         chat, message = _parsed(id)
         await self._api.delete(self._current(chat), message)
 
-    async def show_typing(self, delivery: DeliveryState) -> None:
-        """Show that an answer is being written, unless the chat shows it already."""
-        now = anyio.current_time()
-        if now < self._typing_until.get(delivery.place, 0.0):
-            return
-        self._typing_until[delivery.place] = now + TYPING_SECONDS
+    async def type(self, delivery: DeliveryState) -> None:
+        """Show that an answer is being written."""
         thread = int(delivery.details.get("thread", 0)) or None
         await self._api.show_typing(self._current(int(delivery.place)), thread)
 

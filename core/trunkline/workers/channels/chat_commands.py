@@ -1,23 +1,18 @@
-"""The bot's commands. Each returns what to say."""
+"""The commands that a person can give in a chat. Each returns what to say. The same in every chat service."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import msgspec
 
-from trunkline import RemoteFault, Unavailable
-from trunkline.api.channel import (
-    Gateway,
-    describe_answerer,
-    parse_decision,
-    run_model_command,
-    submit_decision,
-    waiting_approval,
-)
-from trunkline_telegram.bot_updates import Incoming
-from trunkline_telegram.chats import Chats, ChatState
+from trunkline.contracts.channels.channel import Gateway
+from trunkline.errors import Unavailable
+from trunkline.workers.channels.approval_text import parse_decision, submit_decision, waiting_approval
+from trunkline.workers.channels.chats import Chats, ChatState
+from trunkline.workers.channels.model_command import describe_answerer, run_model_command
+from trunkline_bus import RemoteFault
 
-COMMANDS = {
+CHAT_COMMANDS = {
     "new": "Begin a new conversation",
     "block": "Show the agents, or talk with another: /block NAME",
     "model": "Show or choose the model: /model NAME",
@@ -28,7 +23,7 @@ COMMANDS = {
     "cost": "What the last answer used",
     "help": "List the commands",
 }
-"""The commands that Telegram's menu shows."""
+"""The commands that a menu shows, with what each does."""
 
 NO_CONVERSATION = "There is no conversation yet: send a message first."
 
@@ -39,27 +34,28 @@ class _Call:
 
     gateway: Gateway
     chats: Chats
-    incoming: Incoming
+    chat: str
+    name: str
+    words: str
     state: ChatState
 
     async def remember(self, **changes: object) -> None:
         state = msgspec.structs.replace(self.state, **changes)
-        await self.chats.put(self.incoming.chat, self.incoming.thread, state)
+        await self.chats.put(self.chat, state)
 
 
-async def run_command(gateway: Gateway, chats: Chats, incoming: Incoming) -> str:
+async def run_chat_command(gateway: Gateway, chats: Chats, chat: str, name: str, words: str) -> str:
     """Carry out a command of the owner, and return what to say. Raises Unavailable if no gateway answers."""
-    run = _RUN.get(incoming.command)
+    run = _RUN.get(name)
     if run is None:
-        return f"There is no command /{incoming.command}. /help lists the commands."
-    state = await chats.get(incoming.chat, incoming.thread)
+        return f"There is no command /{name}. /help lists the commands."
     try:
-        return await run(_Call(gateway, chats, incoming, state))
+        return await run(_Call(gateway, chats, chat, name, words, await chats.get(chat)))
     except RemoteFault as fault:
         return fault.message
 
 
-async def decide(gateway: Gateway, words: str) -> str | None:
+async def decide_by_words(gateway: Gateway, words: str) -> str | None:
     """Carry out a decision about a call, and return what to say; None if the words are no decision."""
     verdict = parse_decision(words, short=True)
     if verdict is None:
@@ -77,7 +73,7 @@ async def decide(gateway: Gateway, words: str) -> str | None:
 
 
 async def _help(call: _Call) -> str:
-    lines = [f"/{name} - {text}" for name, text in COMMANDS.items()]
+    lines = [f"/{name} - {text}" for name, text in CHAT_COMMANDS.items()]
     return "\n".join(["Write a message, and the agent answers.", "", *lines])
 
 
@@ -88,7 +84,7 @@ async def _new(call: _Call) -> str:
 
 async def _block(call: _Call) -> str:
     names = [block.name for block in await call.gateway.blocks()]
-    wanted = call.incoming.text
+    wanted = call.words
     if not wanted:
         current = call.state.block or "the default block"
         return f"Here you talk with {current}. The blocks: {', '.join(names)}. /block NAME chooses another."
@@ -101,7 +97,7 @@ async def _block(call: _Call) -> str:
 async def _model(call: _Call) -> str:
     if call.state.conversation is None:
         return NO_CONVERSATION
-    return await run_model_command(call.gateway, call.state.conversation, call.incoming.text)
+    return await run_model_command(call.gateway, call.state.conversation, call.words)
 
 
 async def _status(call: _Call) -> str:
@@ -128,8 +124,8 @@ async def _stop(call: _Call) -> str:
 
 
 async def _decide(call: _Call) -> str:
-    said = await decide(call.gateway, f"{call.incoming.command} {call.incoming.text}")
-    return said or f"Write the id of the call: /{call.incoming.command} ID"
+    said = await decide_by_words(call.gateway, f"{call.name} {call.words}")
+    return said or f"Write the id of the call: /{call.name} ID"
 
 
 async def _cost(call: _Call) -> str:

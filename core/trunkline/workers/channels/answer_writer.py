@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import anyio
 
-from trunkline import RemoteFault, Unavailable
-from trunkline.api.channel import Gateway, OutboundDelivery, TurnStream, TurnText
-from trunkline.api.turn import ApprovalRequested, FeedEvent, TurnEnded
-from trunkline_telegram.content import PostContent, markdown_contents
-from trunkline_telegram.posts import TYPING_SECONDS, TelegramPosts
+from trunkline.contracts.channels.channel import Gateway, TurnStream
+from trunkline.contracts.turns.feed_messages import ApprovalRequested, FeedEvent, TurnEnded
+from trunkline.errors import Unavailable
+from trunkline.workers.channels.chat_posts import ChatPosts
+from trunkline.workers.channels.delivery_ledger import OutboundDelivery
+from trunkline.workers.channels.letter_channel import TurnText
+from trunkline_bus import RemoteFault
 
 NOTHING = {"cancelled": "Stopped.", "stop": "The answer is empty."}
 """What stands for an answer without text, by the reason of its end."""
@@ -20,12 +22,12 @@ AGAIN = 1.0
 class PostWriter:
     """Shows contents as the posts of a delivery. Raises as ``OutboundDelivery.post`` does."""
 
-    def __init__(self, posts: TelegramPosts, delivery: OutboundDelivery) -> None:
+    def __init__(self, posts: ChatPosts, delivery: OutboundDelivery) -> None:
         self._posts = posts
         self._delivery = delivery
-        self._shown: dict[str, PostContent] = {}
+        self._shown: dict[str, str] = {}
 
-    async def show(self, contents: Sequence[PostContent]) -> None:
+    async def show(self, contents: Sequence[str]) -> None:
         """Show these contents, and nothing else."""
         for number, content in enumerate(contents):
             if number >= len(self._delivery.state.posts):
@@ -35,13 +37,13 @@ class PostWriter:
             await self._posts.delete(self._delivery.state.posts[-1])
             await self._delivery.forget_last()
 
-    async def _add(self, content: PostContent) -> None:
+    async def _add(self, content: str) -> None:
         was_open = self._delivery.state.unfinished is not None
-        id = await self._delivery.post(content.encode())
+        id = await self._delivery.post(content)
         if not was_open:  # else the post may be an earlier one, with another content
             self._shown[id] = content
 
-    async def _change(self, id: str, content: PostContent) -> None:
+    async def _change(self, id: str, content: str) -> None:
         if self._shown.get(id) != content:
             await self._posts.edit(id, content)
             self._shown[id] = content
@@ -51,7 +53,7 @@ class AnswerWriter:
     """Follows one turn to its end and shows it. ``edit_seconds`` is the time between two edits."""
 
     def __init__(
-        self, gateway: Gateway, posts: TelegramPosts, delivery: OutboundDelivery, edit_seconds: float
+        self, gateway: Gateway, posts: ChatPosts, delivery: OutboundDelivery, edit_seconds: float
     ) -> None:
         self._gateway = gateway
         self._posts = posts
@@ -77,7 +79,7 @@ class AnswerWriter:
         if failure is not None:
             raise failure
         text = self._text.text or NOTHING.get(self._reason, "The answer is empty.")
-        await self._writer.show(markdown_contents(text) or markdown_contents(NOTHING["stop"]))
+        await self._writer.show(self._posts.draw(text) or self._posts.draw(NOTHING["stop"]))
         await self._delivery.finish()
 
     async def _show_growing(self) -> None:
@@ -85,7 +87,7 @@ class AnswerWriter:
         while not self._ended.is_set():
             await self._changed.wait()
             self._changed = anyio.Event()
-            contents = markdown_contents(self._text.text)
+            contents = self._posts.draw(self._text.text)
             if contents and not self._ended.is_set():
                 await self._writer.show(contents)
             with anyio.move_on_after(self._edit_seconds):
@@ -94,7 +96,7 @@ class AnswerWriter:
     async def _show_typing(self) -> None:
         while not self._text.text:
             await self._posts.show_typing(self._delivery.state)
-            await anyio.sleep(TYPING_SECONDS)
+            await anyio.sleep(self._posts.typing_seconds)
 
     async def _follow(self) -> None:
         state = self._delivery.state

@@ -1,0 +1,228 @@
+"""One session of a chat service: from the moment at which this process has the lease until it is cancelled."""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from trunkline.contracts.channels.channel import Gateway
+from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
+from trunkline.errors import Unavailable
+from trunkline.workers.channels.answer_writer import AnswerWriter, PostWriter
+from trunkline.workers.channels.approval_text import parse_decision
+from trunkline.workers.channels.chat_account import ChatAccount
+from trunkline.workers.channels.chat_commands import decide_by_words, run_chat_command
+from trunkline.workers.channels.chat_posts import ChatPosts
+from trunkline.workers.channels.chats import Chats
+from trunkline.workers.channels.delivery_ledger import (
+    DeliveryLedger,
+    DeliveryState,
+    OutboundDelivery,
+    PostRefused,
+)
+from trunkline.workers.channels.owner_notices import OwnerNotices
+from trunkline_bus import RemoteFault
+from trunkline_bus.backoff import Backoff
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds between two attempts to reach the service or the gateway: doubled each time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessage:
+    """A message of the owner. ``id`` is the same whenever the service delivers it again, and never that of another
+    message. ``chat`` is the key of the chat or thread in ``Chats``; ``place`` and ``details`` are where the answer is
+    shown. ``command`` is the name of a command, and ``text`` what follows it. A message with ``reply`` is answered
+    with this text, and reaches no agent.
+    """
+
+    id: str
+    chat: str
+    place: str
+    text: str
+    command: str = ""
+    reply: str = ""
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+class AccountSession(ABC):
+    """Takes messages of the owner to the gateway, and answers to the service. A subclass implements ``receive``.
+
+    Guarantees: a message that is delivered twice begins one turn and is answered once. What a former process left is
+    continued. While the gateway or the service is away, answers wait.
+
+    Not guaranteed: the order of answers in different chats.
+    """
+
+    def __init__(self, gateway: Gateway, posts: ChatPosts, account: ChatAccount) -> None:
+        records = gateway.records()
+        self.gateway = gateway
+        self.chats = Chats(records, account.id, account.block)
+        self._account = account
+        self._posts = posts
+        self._ledger = DeliveryLedger(records, account.id, posts)
+        self._notices = OwnerNotices(self._ledger, posts, account)
+        self._tasks: TaskGroup
+
+    @abstractmethod
+    async def receive(self) -> None:
+        """Pass each message of the owner to ``answer``, in their order, and confirm it to the service afterwards.
+        Return only when cancelled.
+
+        Raises:
+            Exception: the channel fails, and is started again as stated for ``Channel.run``.
+        """
+
+    async def run(self) -> None:
+        """Serve until cancelled.
+
+        Raises:
+            Unavailable: the bus does not answer.
+            RecordChanged: another process goes on.
+            Exception: what ``receive`` raises.
+        """
+        await self._posts.load()
+        left = await self._ledger.recover()
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            await self._go_on(left)
+            await self.receive()
+
+    async def _go_on(self, left: Sequence[OutboundDelivery]) -> None:
+        """Continue what a former process left."""
+        approvals = [one for one in left if "approval" in one.state.details]
+        for delivery in left:
+            if delivery.state.turn or "text" in delivery.state.details:
+                self._tasks.start_soon(self._deliver, delivery)
+            elif delivery not in approvals:  # a notice, whose sender was told that it may have arrived
+                self._tasks.start_soon(self._give_up, delivery)
+        self._tasks.start_soon(self._notices.tell_of_approvals, self.gateway, approvals)
+
+    async def tell(self, text: str) -> None:
+        """Send a text to the owner.
+
+        Raises:
+            Unavailable: no chat of the owner accepts it.
+            Exception: the service does not answer; the text may have been sent.
+        """
+        await self._notices.tell(text)
+
+    async def decide(self, words: str) -> str:
+        """Carry out the words of a button, and return what to say. Waits while the gateway is away. Raises nothing."""
+        said = await self._when_available(lambda: decide_by_words(self.gateway, words))
+        return said or "This button means nothing any more."
+
+    async def answer(self, message: ChatMessage) -> None:
+        """Record what answers a message, unless that was done before. After this no crash loses the message. The order
+        of the steps makes each harmless to repeat. Waits while the gateway is away.
+
+        Raises:
+            Unavailable: the bus does not answer.
+            RecordChanged: another process goes on.
+        """
+        if await self._ledger.find(message.id) is not None:
+            return
+        details = dict(message.details)
+        said = await self._when_available(lambda: self._said(message))
+        if isinstance(said, str):
+            state = DeliveryState(id=message.id, place=message.place, details={**details, "text": said})
+        else:
+            state = DeliveryState(
+                id=message.id,
+                place=message.place,
+                details=details,
+                conversation=said.conversation,
+                turn=said.turn,
+            )
+        self._tasks.start_soon(self._deliver, await self._ledger.open(state))
+
+    async def _said(self, message: ChatMessage) -> MessageAccepted | str:
+        """Return the turn that answers a message, or the text that does."""
+        if message.reply:
+            return message.reply
+        if message.command:
+            return await run_chat_command(
+                self.gateway, self.chats, message.chat, message.command, message.text
+            )
+        if parse_decision(message.text) is not None:
+            said = await decide_by_words(self.gateway, message.text)
+            if said:
+                return said
+        try:
+            return await self._send(message)
+        except RemoteFault as fault:
+            return fault.message
+
+    async def _send(self, message: ChatMessage) -> MessageAccepted:
+        state = await self.chats.get(message.chat)
+        known = state.conversation
+        wanted = SendMessage(
+            content=message.text,
+            client_id=f"{self._account.channel}:{self._account.id}:{message.id}",
+            conversation=known,
+            block=state.block if known is None else None,
+        )
+        try:
+            accepted = await self.gateway.send(wanted)
+        except RemoteFault as fault:
+            if known is None or fault.code != "not_found":
+                raise
+            await self.chats.put(message.chat, msgspec.structs.replace(state, conversation=None, turn=""))
+            return await self._send(message)
+        now = msgspec.structs.replace(state, conversation=accepted.conversation, turn=accepted.turn)
+        await self.chats.put(message.chat, now)
+        return accepted
+
+    async def _when_available(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask the gateway until it answers. Meanwhile the service keeps what people write."""
+        pause = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        while True:
+            try:
+                return await ask()
+            except Unavailable as unavailable:
+                log.info("messages of %s wait for the gateway: %s", self._account.channel, unavailable)
+            await pause.sleep()
+
+    async def _deliver(self, delivery: OutboundDelivery) -> None:
+        """Show an answer to its end, however often the service fails meanwhile."""
+        await self._until_done(delivery, lambda: self._show(delivery))
+
+    async def _give_up(self, delivery: OutboundDelivery) -> None:
+        """Find out what became of a notice, and send no more of it."""
+
+        async def settle() -> None:
+            await delivery.settle()
+            await delivery.finish()
+
+        await self._until_done(delivery, settle)
+
+    async def _until_done(self, delivery: OutboundDelivery, act: Callable[[], Awaitable[None]]) -> None:
+        pause = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        passing: tuple[type[Exception], ...] = (*self._posts.away, Unavailable)
+        while True:
+            try:
+                await act()
+                return
+            except PostRefused as refused:
+                log.warning("an answer is not shown: %s", refused)
+                await delivery.finish()
+                return
+            except passing as error:
+                log.warning("an answer is shown later, after %g s: %s", pause.delay, error)
+            await pause.sleep()
+
+    async def _show(self, delivery: OutboundDelivery) -> None:
+        if delivery.state.turn:
+            await AnswerWriter(self.gateway, self._posts, delivery, self._account.edit_seconds).run()
+        else:
+            await PostWriter(self._posts, delivery).show(self._posts.plain(delivery.state.details["text"]))
+            await delivery.finish()
