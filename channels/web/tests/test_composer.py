@@ -48,7 +48,7 @@ DROP = """(field) => {
 
 async def test_commands_are_completed_and_carried_out(signed_in: Visit) -> None:
     """A slash offers the commands of the terminal; arrow keys and Tab choose; a command that does not exist is told and
-    stays in the field; ``//`` sends a slash."""
+    stays in the field until a message is sent; ``//`` sends a slash."""
     page = await signed_in.open()
     await send(page, "say:about turnips")
     await expect(page.get_by_role("button", name="Ask again")).to_be_visible()
@@ -67,6 +67,11 @@ async def test_commands_are_completed_and_carried_out(signed_in: Visit) -> None:
     await expect(field).to_have_value("/nothing")
     await send(page, "//etc")
     await expect(page.locator(".question").last).to_have_text(re.compile("/etc$"))
+    await send(page, "/nothing")
+    await expect(page.get_by_role("alert")).to_be_visible()
+    await send(page, "say:on")
+    await expect(page.locator(".answer", has_text="on")).to_be_visible()
+    await expect(page.get_by_role("alert")).to_have_count(0)
 
 
 async def test_a_conversation_is_saved_as_a_file(signed_in: Visit) -> None:

@@ -120,11 +120,14 @@ OUT_OF_REACH = """[...document.querySelectorAll('.navigation a, .navigation butt
 
 
 async def test_a_phone_has_one_column(browser: Browser, running: Platform) -> None:
-    """On a phone the list of conversations opens over the conversation and closes when one is chosen."""
+    """On a phone the list of conversations opens over the conversation and closes when one is chosen. A call with long
+    arguments does not make the conversation wider than the screen."""
     async with visit(browser, running.url, running.token, **PHONE) as found:
         page = await found.open()
-        await send_raw(page, "say:on the phone")
+        await send_raw(page, f'call:search_files {{"pattern": "{"beans " * 20}"}} ;; say:on the phone')
         await expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+        await expect(page.locator(".tool")).to_be_visible()
+        assert await page.locator(".turns").evaluate("(list) => list.scrollWidth <= list.clientWidth")
         listed = page.get_by_role("complementary", name="Conversations")
         await expect(listed).to_be_hidden()
         await page.get_by_role("button", name="Conversations").click()
@@ -382,6 +385,7 @@ async def test_what_the_token_refuses_is_disabled(browser: Browser, running: Pla
         await expect(page.get_by_role("button", name="Settings").first).to_be_disabled()
         await page.get_by_role("link", name="Chat").click()
         await expect(page.get_by_label("Message", exact=True)).to_be_disabled()
+        await expect(page.get_by_role("link", name="First steps")).to_have_count(0)
         await expect(
             page.get_by_text("needs an access token with the scope “chat”; yours has “read”")
         ).to_be_visible()

@@ -18,7 +18,7 @@ export function Budgets({ budgets }: { budgets: Budget[] }) {
 function BudgetBar({ budget }: { budget: Budget }) {
   const { t, locale } = useLanguage();
   const { measure, used, limit, block, window: period, opens_at: end } = budget;
-  const words = (value: number) => (measure === "spend" ? dollars(value) : String(value));
+  const words = (value: number) => (measure === "spend" ? dollars(value, locale) : String(value));
   const label = t(block ? "activity.budget.used.block" : "activity.budget.used", { block, window: period, used: words(used), limit: words(limit) });
   const share = Math.min(used / limit, 1);
   return (

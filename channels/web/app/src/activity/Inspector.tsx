@@ -61,7 +61,7 @@ function Facts() {
 
 /** What each conversation cost in the last 30 days. */
 function Ledger() {
-  const { t } = useLanguage();
+  const { t, locale } = useLanguage();
   const ask = useCallback(() => dataOf(api.GET("/api/costs", { params: { query: { by: "conversation" } } })), []);
   const { data, failure } = useLoaded(ask);
   return (
@@ -69,7 +69,7 @@ function Ledger() {
       {data?.rows.slice(0, SHOWN).map(({ key, cost, requests, usage }) => (
         <li key={key} className="card card-row">
           <a href={addressOf("chat", key)}>{key}</a>
-          <span>{dollars(cost ?? 0)} <span className="dim">{t("activity.state.requests", { count: requests ?? 0, input: usage?.input_tokens ?? 0, output: usage?.output_tokens ?? 0 })}</span></span>
+          <span>{dollars(cost ?? 0, locale)} <span className="dim">{t("activity.state.requests", { count: requests ?? 0, input: usage?.input_tokens ?? 0, output: usage?.output_tokens ?? 0 })}</span></span>
         </li>
       ))}
     </Part>

@@ -2,7 +2,7 @@
 import { useState } from "react";
 
 import { api, dataOf } from "../api/client";
-import { useTexts, type TextKey } from "../i18n";
+import { useLanguage, useTexts, type TextKey } from "../i18n";
 import { sentence } from "../i18n/errors";
 import { addressOf } from "../router";
 import { useMay } from "../session/Permitted";
@@ -10,6 +10,7 @@ import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import { StopEverything } from "./StopEverything";
 import type { ActiveTurn, Activity, SpentBudget, WorkerState } from "./activity";
+import { dollars } from "./money";
 import { useActivity } from "./useActivity";
 
 export function Now({ isStopAsked }: { isStopAsked: boolean }) {
@@ -23,7 +24,7 @@ export function Now({ isStopAsked }: { isStopAsked: boolean }) {
         <Budget key={`${budget.measure}/${budget.window}/${budget.block ?? ""}`} budget={budget} />
       ))}
       <Turns activity={activity} />
-      <Workers workers={activity.workers} />
+      {activity.workers.length > 0 && <Workers workers={activity.workers} />}
     </>
   );
 }
@@ -92,12 +93,10 @@ function Workers({ workers }: { workers: WorkerState[] }) {
   );
 }
 
-const MILLION = 1e6;
-
 function Budget({ budget }: { budget: SpentBudget }) {
-  const t = useTexts();
+  const { t, locale } = useLanguage();
   const isSpend = budget.measure === "spend";
-  const words = (value: number) => (isSpend ? `${(value / MILLION).toFixed(2)} US$` : String(value));
+  const words = (value: number) => (isSpend ? dollars(value, locale, 2) : String(value));
   const values = { block: budget.block ?? "", window: budget.window, used: words(budget.used), limit: words(budget.limit) };
   return <Notice kind="error">{t(budget.block ? "activity.budget.block" : "activity.budget", values)}</Notice>;
 }

@@ -66,12 +66,13 @@ function Sums({ rows, total, by }: { rows: Sum[]; total: Sum; by: Group }) {
 }
 
 function SumRow({ row, name, share }: { row: Sum; name: string; share: number }) {
+  const { locale } = useLanguage();
   const { input_tokens: input = 0, output_tokens: output = 0 } = row.usage ?? {};
   return (
     <tr>
       <th scope="row">{name}</th>
       <td>
-        {dollars(row.cost ?? 0)} <meter aria-hidden="true" value={share} />
+        {dollars(row.cost ?? 0, locale)} <meter aria-hidden="true" value={share} />
       </td>
       <td>{row.requests ?? 0}</td>
       <td>{input} → {output}</td>
@@ -92,7 +93,7 @@ function Breaches() {
       <ul className="cards">
         {data?.events.map((event) => (
           <li key={event.id} className="card">
-            <time className="dim" dateTime={event.at}>{new Date(event.at).toLocaleString(locale)}</time> {breachText(t, event)}
+            <time className="dim" dateTime={event.at}>{new Date(event.at).toLocaleString(locale)}</time> {breachText(t, locale, event)}
           </li>
         ))}
       </ul>
@@ -100,8 +101,8 @@ function Breaches() {
   );
 }
 
-function breachText(t: ReturnType<typeof useTexts>, event: Schemas["BudgetItem"]): string {
-  const words = (value: number) => (event.measure === "spend" ? dollars(value) : String(value));
+function breachText(t: ReturnType<typeof useTexts>, locale: string, event: Schemas["BudgetItem"]): string {
+  const words = (value: number) => (event.measure === "spend" ? dollars(value, locale) : String(value));
   const values = { block: event.block ?? "", window: event.window, used: words(event.used ?? 0), limit: words(event.limit ?? 0), by: event.by ?? "" };
   if (event.event === "reset") return t("activity.breaches.reset", values);
   return t(event.block ? "activity.budget.block" : "activity.budget", values);

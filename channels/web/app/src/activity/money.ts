@@ -1,6 +1,7 @@
-/** Amounts of money, which the gateway gives in millionths of a US dollar. */
+/** Amounts of money, which the gateway gives in millionths of a US dollar, as the language writes them. */
 const MILLION = 1e6;
 
-export function dollars(micro: number): string {
-  return `${(micro / MILLION).toFixed(4)} US$`;
+export function dollars(micro: number, locale: string, digits = 4): string {
+  const amount = (micro / MILLION).toLocaleString(locale, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return `${amount} US$`;
 }

@@ -4,6 +4,7 @@ import { useEffect, useState } from "react";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
 import { addressOf } from "../router";
+import { useMay } from "../session/Permitted";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import "../styles/chat.css";
@@ -37,6 +38,7 @@ function ConversationBody({ id, turn }: { id: string; turn: string }) {
   const t = useTexts();
   const store = useChatStore();
   const conversation = useConversation(id);
+  const mayOperate = useMay("operate");
   if (conversation.state === "failed") {
     return (
       <div className="turns">
@@ -53,7 +55,7 @@ function ConversationBody({ id, turn }: { id: string; turn: string }) {
       <div className="turns welcome">
         <h1>{t("chat.welcome")}</h1>
         <p className="dim">{t("chat.welcome.how")}</p>
-        <p><a href={addressOf("setup")}>{t("setup.title")}</a></p>
+        {mayOperate && <p><a href={addressOf("setup")}>{t("setup.title")}</a></p>}
       </div>
     );
   }

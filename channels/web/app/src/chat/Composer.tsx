@@ -52,6 +52,7 @@ export function Composer({ conversation }: { conversation: Conversation }) {
     }
   };
   const send = () => {
+    commands.forget();
     if (commands.isCommand) commands.run(sendMessage);
     else sendMessage(draft.trim());
   };
@@ -105,7 +106,7 @@ function Field({ draft, isFixed, onChange, onSend, onKey, active, onFiles }: Fie
   const t = useTexts();
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
-    if (window.matchMedia("(pointer: fine)").matches) field.current?.focus();
+    if (hasKeyboard()) field.current?.focus();
   }, []);
   return (
     <textarea
@@ -169,6 +170,10 @@ function RunningTurn({ conversation, draft, canSend, onSteered, onFailed }: Runn
 
 /** Enter sends where there is a keyboard; on a phone, and with Shift, it begins a line. */
 function isSendKey(event: KeyboardEvent): boolean {
-  const hasKeyboard = window.matchMedia("(pointer: fine)").matches;
-  return event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing && hasKeyboard;
+  return event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing && hasKeyboard();
+}
+
+/** A device that is touched has a keyboard on its screen. One with a mouse, or with nothing to point, has a real one. */
+function hasKeyboard(): boolean {
+  return !window.matchMedia("(pointer: coarse)").matches;
 }

@@ -19,7 +19,7 @@ export function ToolCard({ turn, part, isOver }: { turn: string; part: ToolPart;
           </span>
           <code>{part.name}</code> <span className="dim tool-short">{shortArguments(part.arguments)}</span>
           <span className="hidden">{t(`tool.${state}`)}</span>
-          {part.seconds !== null && <span className="dim">{t("tool.seconds", { seconds: part.seconds.toFixed(1) })}</span>}
+          {part.seconds !== null && <span className="dim tool-seconds">{t("tool.seconds", { seconds: part.seconds.toFixed(1) })}</span>}
         </summary>
         <h3>{t("tool.arguments")}</h3>
         <pre>{JSON.stringify(part.arguments, null, 2)}</pre>

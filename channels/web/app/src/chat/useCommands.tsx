@@ -14,6 +14,8 @@ interface CommandField {
   chosen: number;
   active: string | undefined;
   outcome: ReactNode;
+  /** Take away what the last command told. */
+  forget: () => void;
   found: (lines: string[]) => void;
   take: (line: string) => void;
   /** Handles a key; whether it was one of the menu. */
@@ -47,8 +49,8 @@ export function useCommands(place: Place, draft: string, setDraft: (text: string
     else return false;
     return true;
   };
+  const forget = () => setTold(null);
   const run = (send: (content: string) => void) => {
-    setTold(null);
     void import("./commands").then(async ({ parse, CommandError }) => {
       try {
         const parsed = parse(draft, t);
@@ -65,7 +67,7 @@ export function useCommands(place: Place, draft: string, setDraft: (text: string
     });
   };
   return {
-    isCommand, isOpen, chosen, found, key, run,
+    isCommand, isOpen, chosen, found, key, forget, run,
     active: isOpen && lines.length > 0 ? `command-menu-${chosen % lines.length}` : undefined,
     take: setDraft,
     outcome: told && <Notice kind={told.isError ? "error" : "info"}><span className="told">{told.text}</span></Notice>,
