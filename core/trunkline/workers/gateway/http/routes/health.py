@@ -23,7 +23,8 @@ from trunkline_bus import Bus, BusError
 
 CHECK_SECONDS = 2.0
 BETWEEN_PULLS_SECONDS = 0.5
-"""Seconds that a partition may be without a waiting pull. A monitor has none between the end of a pull and the next."""
+"""How long a partition may be without a waiting pull: a monitor has none between the end of a pull and its next
+one."""
 NEEDED = ("bus", "memory", "monitor")
 """The checks that must succeed before a message can be accepted and answered."""
 
