@@ -525,6 +525,45 @@ async def test_a_share_that_ends_ends_at_once(premises: Premises) -> None:
     assert (await http.post(f"/api/turns/{turn}/cancel", headers=premises.owner)).status_code == 202
 
 
+async def test_a_share_that_ends_ends_the_answers_of_other_apis_too(premises: Premises) -> None:
+    """A client of OpenAI's API gets no further word of a block, in a stream, in one piece or on a socket."""
+    running, http, bob = premises.running, premises.http, {HEADER: "bob"}
+    await running.gateway.create_block("porch")
+    await share(running.bus, subject="bob", block="porch")
+
+    async def status() -> int:
+        return (await http.get("/api/blocks/porch", headers=bob)).status_code
+
+    await _eventually(status, 200)
+    chat = {"model": "porch", "messages": [{"role": "user", "content": "slow:300:100"}]}
+    response = {"model": "porch", "input": "slow:300:101"}
+    statuses: list[int] = []
+
+    async def whole(path: str, body: dict[str, Any]) -> None:
+        statuses.append((await http.post(path, json=body, headers=bob)).status_code)
+
+    url = running.url.replace("http", "ws", 1) + "/v1/responses"
+    async with (
+        http.stream("POST", "/v1/chat/completions", json=chat | {"stream": True}, headers=bob) as completion,
+        http.stream("POST", "/v1/responses", json=response | {"stream": True}, headers=bob) as streamed,
+        connect(url, additional_headers=bob) as socket,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(whole, "/v1/chat/completions", chat)
+        tasks.start_soon(whole, "/v1/responses", response)
+        await socket.send(json.dumps({"type": "response.create", **response}))
+        await _until(socket, "word")
+        [policy] = [one for one in running.home.memory.glob("policies/*") if "block:porch" in one.read_text()]
+        gone = DeleteMemory(path=f"policies/{policy.name}", actor="owner")
+        await running.bus.call(MEMORY_DELETE, gone, timeout=20.0)
+        with anyio.fail_after(20.0):
+            assert 'finish_reason":"stop' not in (await completion.aread()).decode()
+            assert "response.completed" not in (await streamed.aread()).decode()
+            await _until(socket, "not_found")
+    assert statuses == [404, 404]
+    assert (await http.post("/api/blocks/porch/stop", json={}, headers=premises.owner)).status_code == 200
+
+
 async def test_a_suspended_identity_is_shut_out_with_every_credential(premises: Premises) -> None:
     """Also with the credential of a plugin, which may not know of it: streams end, and requests are refused."""
     http, bob, auth = premises.http, {HEADER: "bob"}, AuthClient(premises.running.bus)

@@ -1,13 +1,12 @@
 """A turn's events as a stream, from the position that a reconnecting client names."""
 
-from functools import partial
-
 from starlette.requests import Request
 
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.workers.gateway.errors import InvalidField
-from trunkline.workers.gateway.http.app_state import app_state_of, sender_of
+from trunkline.workers.gateway.http.app_state import app_state_of
+from trunkline.workers.gateway.http.block_watch import until_lost
 from trunkline.workers.gateway.http.blocking_approvals import watch_blocking_approvals
 from trunkline.workers.gateway.http.events import encode_events, encode_waiting
 from trunkline.workers.gateway.http.sse import EventStream
@@ -25,13 +24,12 @@ def watch_turn(request: Request, accepted: MessageAccepted, *, fresh: bool = Fal
         raise InvalidField(name, "It is the id of an event.") from error
     headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
     waiting = encode_waiting(watch_blocking_approvals(parts, watch, accepted))
-    access, identity = parts.services.access, sender_of(request).identity
     return EventStream(
         encode_events(request, watch),
         closing=parts.closing,
         headers=headers,
         beside=waiting,
-        until=partial(access.wait_until_lost, identity, accepted.block),
+        until=until_lost(request, accepted.block),
     )
 
 

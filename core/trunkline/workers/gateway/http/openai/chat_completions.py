@@ -29,6 +29,7 @@ from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.http.app_state import app_state_of, is_owner, sender_of, services_of
+from trunkline.workers.gateway.http.block_watch import until_lost, while_readable
 from trunkline.workers.gateway.http.blocking_approvals import (
     BlockingApproval,
     answer_unless_blocked,
@@ -109,12 +110,17 @@ async def chat_completions(request: Request) -> ASGIApp:
             stream.chunks(request),
             stream.blocking_chunks(watch_blocking_approvals(parts, watch, accepted)),
         )
-        return EventStream(chunks, closing=parts.closing, headers=headers, beside=waiting)
-    return await answer_unless_blocked(
-        _complete(answer, watch, headers),
-        watch_blocking_approvals(parts, watch, accepted),
-        lambda question: _waiting_completion(answer, watch, question, headers),
-    )
+        lost = until_lost(request, accepted.block)
+        return EventStream(chunks, closing=parts.closing, headers=headers, beside=waiting, until=lost)
+
+    async def reply() -> Response:
+        return await answer_unless_blocked(
+            _complete(answer, watch, headers),
+            watch_blocking_approvals(parts, watch, accepted),
+            lambda question: _waiting_completion(answer, watch, question, headers),
+        )
+
+    return await while_readable(request, accepted.block, reply)
 
 
 async def list_models(request: Request) -> Response:

@@ -17,6 +17,7 @@ from trunkline.contracts.turns.feed_messages import ApprovalRequested, TurnEnded
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import AppState, app_state_of, is_owner, sender_of, services_of
+from trunkline.workers.gateway.http.block_watch import until_lost, while_readable
 from trunkline.workers.gateway.http.blocking_approvals import (
     BlockingApproval,
     answer_unless_blocked,
@@ -71,12 +72,17 @@ async def create_response(request: Request) -> ASGIApp:
             None if asked.background else _encoded(stream.blocking_events(_questions(parts, watch, accepted)))
         )
         chunks = _with_done(stream.events(request))
-        return EventStream(chunks, closing=parts.closing, headers=headers, beside=blocking)
-    return await answer_unless_blocked(
-        _complete(accepted, builder, watch, headers),
-        _questions(parts, watch, accepted),
-        lambda question: _blocked(accepted, builder, question, headers),
-    )
+        lost = until_lost(request, accepted.accepted.block)
+        return EventStream(chunks, closing=parts.closing, headers=headers, beside=blocking, until=lost)
+
+    async def reply() -> Response:
+        return await answer_unless_blocked(
+            _complete(accepted, builder, watch, headers),
+            _questions(parts, watch, accepted),
+            lambda question: _blocked(accepted, builder, question, headers),
+        )
+
+    return await while_readable(request, accepted.accepted.block, reply)
 
 
 async def get_response(request: Request) -> ASGIApp:
@@ -93,7 +99,8 @@ async def get_response(request: Request) -> ASGIApp:
     builder = turn.builder(detail=is_owner(request))
     stream = ResponseStream(builder, watch_response(parts, turn), after=after)
     headers = {"X-Conversation-ID": turn.conversation, "X-Turn-ID": turn.turn}
-    return EventStream(_with_done(stream.events(request)), closing=parts.closing, headers=headers)
+    chunks, lost = _with_done(stream.events(request)), until_lost(request, state.request.block)
+    return EventStream(chunks, closing=parts.closing, headers=headers, until=lost)
 
 
 async def cancel_response(request: Request) -> Response:

@@ -21,6 +21,7 @@ from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import app_state_of, is_owner
+from trunkline.workers.gateway.http.block_watch import while_readable
 from trunkline.workers.gateway.http.blocking_approvals import watch_blocking_approvals
 from trunkline.workers.gateway.http.openai.responses.response_events import RESPONSE_EVENTS, ResponseEvent
 from trunkline.workers.gateway.http.openai.responses.response_routes import watch_response
@@ -33,7 +34,7 @@ from trunkline.workers.gateway.http.responses import STATUS, error_code_for, err
 from trunkline.workers.gateway.http.schemas.schema_base import In
 from trunkline.workers.gateway.http.scoped_route import ScopedWebSocketRoute
 from trunkline.workers.gateway.queue_limiter import QueueFull
-from trunkline_bus import start_span
+from trunkline_bus import background_tasks, start_span
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.gateway")
@@ -149,10 +150,13 @@ class ResponseSocket:
         watch = watch_response(parts, turn, fresh=not accepted.accepted.duplicate)
         stream = ResponseStream(builder, watch, accepted)
         questions = watch_blocking_approvals(parts, watch, accepted.accepted)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._send_all, stream.blocking_events(questions))
-            await self._send_all(stream.events(self._socket))
-            tasks.cancel_scope.cancel()
+
+        async def send() -> None:
+            async with background_tasks() as tasks:
+                tasks.start_soon(self._send_all, stream.blocking_events(questions))
+                await self._send_all(stream.events(self._socket))
+
+        await while_readable(self._socket, accepted.accepted.block, send)
         if builder.resource.status == "failed":
             self._unstored.pop(previous or "", None)
         elif not turn.request.stored:
