@@ -62,5 +62,10 @@ class SettingsEditor:
                 try:
                     config.section(one.table, one.name, one.type)
                 except InvalidConfig as error:
-                    if any(problem.key in changes for problem in error.problems):
+                    if any(_is_changed(problem.key, changes) for problem in error.problems):
                         raise
+
+
+def _is_changed(key: str, changes: Mapping[str, Any]) -> bool:
+    """Report whether a key, or a table that has it, is changed. A reference to a secret is a table in the file."""
+    return any(key == one or key.startswith(f"{one}.") for one in changes)

@@ -15,6 +15,7 @@ from trunkline.config import Config, ConfigProblem, InvalidConfig, Secret
 from trunkline.errors import ConfigError, ErrorCode
 from trunkline.plugins import Plugins
 from trunkline.plugins.settings_editor import SettingsEditor
+from trunkline.runtime.adapter_selection import AUTO
 from trunkline.runtime.audit_log import AuditLog
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.panic_service import EVERY_BLOCK
@@ -25,6 +26,7 @@ NOT_A_SECRET = (
     "It seems to be a secret. Put it into an environment variable, and give the name of the variable."
 )
 ELSEWHERE = "Keys are sent to this address. One of another machine is set in trunkline.toml alone."
+NO_ADAPTER = "There is no model adapter of this name, and Trunkline would not start. It is one of {names}."
 BROKEN = "trunkline.toml has a problem of its own: trunkline doctor says which."
 
 
@@ -130,6 +132,8 @@ class SettingsService:
             raise InvalidField(field, IN_THE_FILE)
         if name in locked:
             raise InvalidField(field, f"The variable {locked[name]} sets it, and the file does not count.")
+        if (form.id, name) == ("runtime", "provider_adapter") and value is not None:
+            self._require_adapter(field, value)
         items = value if isinstance(value, list) else [value]
         if isinstance(value, dict) and set(value) == {"env"} and isinstance(value["env"], str):
             self._refuse_secret(field, value["env"])
@@ -142,6 +146,13 @@ class SettingsService:
                 if value != present and form.may_send_secrets(name) and _is_elsewhere(one):
                     raise InvalidField(field, ELSEWHERE)
         return value
+
+    def _require_adapter(self, field: tuple[str, str], value: Any) -> None:
+        """Return for the name of an installed adapter, also of one that lacks its settings. Raises InvalidField."""
+        sections = {one.item.name for one in self._plugins.config_sections() if one.item.table == "adapters"}
+        names = sorted(sections | {one.item.name for one in self._plugins.models()})
+        if value not in (AUTO, *names):
+            raise InvalidField(field, NO_ADAPTER.format(names=", ".join([AUTO, *names])))
 
     def _refuse_secret(self, field: tuple[str, str], text: str) -> None:
         if text == HIDDEN or self._keys.redact(text) != text:
