@@ -68,7 +68,7 @@ MEANING = {
     "gateway.max_attachment_mb": "the largest size of a file of a message, and of an uploaded file, in MiB",
     "gateway.max_attachments_mb": "the largest size of all files of one request together, in MiB",
     "gateway.header_timeout": "the longest time for the header of a request; then the connection is closed",
-    "gateway.body_timeout": "the longest time for the body of a request",
+    "gateway.body_timeout": "the longest time for the body of a request, and a second more for each 32 KiB of it",
     "gateway.max_sockets": "the largest number of open WebSockets of one identity",
     "gateway.ping_interval": "the time between two pings over a WebSocket; one that is not answered as long closes it",
     "gateway.metrics": "who may read `/metrics`: `token`, `open` (anybody who reaches the port) or `off`",

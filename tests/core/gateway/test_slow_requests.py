@@ -84,6 +84,29 @@ async def test_a_body_that_trickles_in_is_not_waited_for(running: Platform) -> N
     head = HEAD + f"Authorization: Bearer {running.token}\r\nContent-Length: 100000\r\n\r\n".encode()
     said = await dripped(await opened(running), head + b'{"content":"', b"x")
     assert said.startswith(b"HTTP/1.1 408") and said.count(b"HTTP/1.1") == 1
+    assert b"x-correlation-id: " in said and b"did not arrive in time. Send it again" in said
+
+
+async def test_a_large_body_may_take_longer_than_the_time_for_a_body(running: Platform) -> None:
+    """An archive over a slow network: what keeps arriving is read to its end."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(40):
+            yield bytes(64 * 1024)
+            await anyio.sleep(0.05)
+
+    headers = {"authorization": f"Bearer {running.token}", "content-type": "application/x-tar"}
+    async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
+        read = await http.post("/api/memory/import", content=pieces(), params={"dry_run": "true"})
+    assert read.status_code == 400 and "not recognised" in read.json()["metadata"]["reason"]
+
+
+async def test_a_refused_body_gets_no_more_time_however_fast_it_arrives(running: Platform) -> None:
+    """Who has no credential cannot keep a connection open by sending much."""
+    said = await dripped(
+        await opened(running), HEAD + b"Content-Length: 1000000000\r\n\r\n", bytes(16 * 1024)
+    )
+    assert said.startswith(b"HTTP/1.1 401") and said.count(b"HTTP/1.1") == 1
 
 
 async def test_a_body_behind_a_refusal_is_not_swallowed_for_ever(running: Platform) -> None:
