@@ -57,6 +57,18 @@ async def test_markdown_is_rendered_and_made_safe(signed_in: Visit) -> None:
     await expect(page.locator(".answer").get_by_text("<b onclick=alert(1)>")).to_be_visible()
 
 
+async def test_marks_of_direction_are_shown_and_not_obeyed(signed_in: Visit) -> None:
+    """A text with such marks would read as another text: in an answer, and in the arguments and result of a call."""
+    page = await signed_in.open()
+    await send(page, "raw:open \u202egpj.exe and `x \u2066y`")
+    await expect(page.locator(".markdown", has_text="open \ufffdgpj.exe and x \ufffdy")).to_be_visible()
+    await send(page, 'call:memory_read {"path": "MEM\u202edm.exe"}')
+    card = page.locator(".tool", has_text="memory_read")
+    await card.locator("summary").click()
+    await expect(card.get_by_role("heading", name="Result")).to_be_visible()
+    assert "MEM\ufffddm.exe" in await card.inner_text() and "\u202e" not in await card.inner_text()
+
+
 async def send_raw(page: Page, text: str) -> None:
     """Send lines as one message."""
     await page.get_by_label("Message", exact=True).fill(text)

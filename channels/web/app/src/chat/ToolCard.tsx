@@ -1,6 +1,7 @@
 /** A call of a tool: its name and arguments, its state and duration, its output, and the question about it. */
 import { useTexts } from "../i18n";
 import { ApprovalQuestion } from "../approvals/ApprovalQuestion";
+import { visible } from "../ui/visible";
 import type { ToolPart } from "./turn";
 
 const SHORT = 60;
@@ -17,16 +18,16 @@ export function ToolCard({ turn, part, isOver }: { turn: string; part: ToolPart;
           <span className="tool-state" aria-hidden="true">
             {ICONS[state]}
           </span>
-          <code>{part.name}</code> <span className="dim tool-short">{shortArguments(part.arguments)}</span>
+          <code>{part.name}</code> <span className="dim tool-short">{visible(shortArguments(part.arguments))}</span>
           <span className="hidden">{t(`tool.${state}`)}</span>
           {part.seconds !== null && <span className="dim tool-seconds">{t("tool.seconds", { seconds: part.seconds.toFixed(1) })}</span>}
         </summary>
         <h3>{t("tool.arguments")}</h3>
-        <pre>{JSON.stringify(part.arguments, null, 2)}</pre>
+        <pre>{visible(JSON.stringify(part.arguments, null, 2))}</pre>
         {part.output && (
           <>
             <h3>{t("tool.output")}</h3>
-            <pre>{part.output}</pre>
+            <pre>{visible(part.output)}</pre>
           </>
         )}
       </details>

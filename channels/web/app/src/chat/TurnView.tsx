@@ -5,6 +5,7 @@ import { useTexts } from "../i18n";
 import { ApiError } from "../api/client";
 import { sentence } from "../i18n/errors";
 import { Notice } from "../ui/Notice";
+import { visible } from "../ui/visible";
 import { BranchStepper } from "./BranchStepper";
 import { hudOf } from "./hud";
 import { HudView } from "./HudView";
@@ -42,7 +43,7 @@ export const TurnView = memo(function TurnView({ conversation, turn, branches }:
       {turn.files.length > 0 && (
         <ul className="attachments" aria-label={t("attach.files")}>
           {turn.files.map((name, index) => (
-            <li key={index} className="badge">{name}</li>
+            <li key={index} className="badge">{visible(name)}</li>
           ))}
         </ul>
       )}
@@ -64,7 +65,7 @@ function PartView({ turn, part, isLast }: { turn: Turn; part: Part; isLast: bool
   if (part.kind === "thought") return <Thought text={part.text} />;
   if (part.kind === "status") return <StatusView part={part} />;
   return (
-    <Suspense fallback={<p className="plain-text">{part.text}</p>}>
+    <Suspense fallback={<p className="plain-text">{visible(part.text)}</p>}>
       <Markdown text={part.text} isGrowing={isLast && turn.phase !== "ended"} />
     </Suspense>
   );
@@ -73,7 +74,7 @@ function PartView({ turn, part, isLast }: { turn: Turn; part: Part; isLast: bool
 /** The HUD as gauges; any other status as its text. */
 function StatusView({ part }: { part: StatusPart }) {
   const hud = hudOf(part.name, part.data);
-  return hud === null ? <pre className="status-box">{part.text}</pre> : <HudView hud={hud} />;
+  return hud === null ? <pre className="status-box">{visible(part.text)}</pre> : <HudView hud={hud} />;
 }
 
 function Thought({ text }: { text: string }) {
@@ -81,7 +82,7 @@ function Thought({ text }: { text: string }) {
   return (
     <details className="thought">
       <summary>{t("chat.thought")}</summary>
-      <p className="plain-text">{text}</p>
+      <p className="plain-text">{visible(text)}</p>
     </details>
   );
 }

@@ -6,6 +6,7 @@ import rehypeSanitize, { defaultSchema } from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
 import remarkMath from "remark-math";
 
+import { visible } from "../ui/visible";
 import { MarkdownDivider, type ListPart, type MarkdownPart, type TablePart } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
 import { Formula } from "./Formula";
@@ -37,7 +38,7 @@ const ROWS_IN_PIECE = 10;
 
 export default function Markdown({ text, isGrowing }: { text: string; isGrowing: boolean }) {
   const [divider] = useState(() => new MarkdownDivider());
-  const parts = useMemo(() => divider.divide(text, isGrowing), [divider, text, isGrowing]);
+  const parts = useMemo(() => divider.divide(visible(text), isGrowing), [divider, text, isGrowing]);
   return (
     <div className="markdown">
       {parts.map((part, index) => (

@@ -3,6 +3,7 @@ import { useState } from "react";
 
 import { useTexts } from "../i18n";
 import { Button } from "../ui/Button";
+import { visible } from "../ui/visible";
 import { FileAuthors } from "./FileAuthors";
 import { FileEditor } from "./FileEditor";
 import { FileHistory } from "./FileHistory";
@@ -15,7 +16,7 @@ export function FileView({ path, onChanged }: { path: string; onChanged: () => v
   const [view, setView] = useState<View>("text");
   return (
     <>
-      <h1 className="path">{path}</h1>
+      <h1 className="path">{visible(path)}</h1>
       <div className="choices" role="group" aria-label={t("memory.views")}>
         {VIEWS.map((one) => (
           <Button key={one} aria-pressed={view === one} onClick={() => setView(one)}>

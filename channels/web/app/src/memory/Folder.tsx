@@ -7,6 +7,7 @@ import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
 import { addressOf } from "../router";
 import { Notice } from "../ui/Notice";
+import { visible } from "../ui/visible";
 
 interface Props {
   path: string;
@@ -48,5 +49,5 @@ function Subfolder({ entry, current }: { entry: Schemas["MemoryEntry"]; current:
 }
 
 function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
+  return visible(path.slice(path.lastIndexOf("/") + 1));
 }
