@@ -26,9 +26,9 @@ LIMITED = Identity(id="limited", type="owner", blocks=("main",))
 
 PATHS = (
     "../token.md", "../../x.pdf", "/etc/passwd", "notes/a.md", "..", ".", "..\\x.md", "~x.md", ".git", ".env",
-    "a\x1b.md", f"{'x' * 300}.md",
+    "a\x1b.md", "a\u202efdp.md", f"{'x' * 300}.md",
 )  # fmt: skip
-"""Names that lead elsewhere, or that no file of memory may have."""
+"""Names that lead elsewhere, that read as another name, or that no file of memory may have."""
 
 
 class BadFormat:

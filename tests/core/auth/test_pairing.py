@@ -202,6 +202,7 @@ async def test_a_wrong_code_is_refused(entrance: Entrance, guess: str) -> None:
     waiting = await entrance.pair(guess or "0")
     assert without.status_code == waiting.status_code == 401
     assert {**without.json(), "x": 0} == {**waiting.json(), "x": 0}
+    assert "Ask for a new one: trunkline pair" in waiting.json()["metadata"]["reason"]
 
 
 async def test_five_wrong_codes_end_all_that_wait(entrance: Entrance) -> None:

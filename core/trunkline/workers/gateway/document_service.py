@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trunkline._util.private_folders import make_private
+from trunkline._util.text import printable
 from trunkline.config.settings import DocumentsSettings
 from trunkline.contracts.documents.reader import Reader
 from trunkline.contracts.memory.files import MEMORY_READ_MANY, ReadManyMemory
@@ -98,11 +99,15 @@ class DocumentService:
 
 
 def checked_name(name: str) -> str:
-    """Return the name of an uploaded document. Raises InvalidField for a name that is a path or that memory does not
-    allow.
+    """Return the name of an uploaded document. Raises InvalidField for a name that is a path, that people would read
+    as another name, or that memory does not allow.
     """
     if "/" in name or name in ("", "."):
         raise InvalidField(FILE, "Its name is no file name. Send the name without folders.")
+    if printable(name) != name:  # such as a mark that turns the text behind it round
+        raise InvalidField(
+            FILE, "Its name does not read as it is: it has control characters. Rename the file."
+        )
     try:
         normalize_path(f"{FOLDER}/{name}")
     except Refusal as error:

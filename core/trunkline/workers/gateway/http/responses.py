@@ -43,7 +43,7 @@ CREDENTIAL_HINT = (
     "Send the token of this home, or an access token that has not ended, in the header Authorization, as Bearer TOKEN, "
     "or in X-API-Key."
 )
-"""The hint for a missing or wrong credential. It is the same for all, so that it reveals nothing about the
+"""The hint for a missing or wrong credential of a request. It is the same for all, so that it reveals nothing about the
 credential."""
 
 
@@ -102,7 +102,7 @@ def error_response(
     headers = {**(headers or {})}
     needs = why
     if code is ErrorCode.UNAUTHORIZED:
-        headers["www-authenticate"], needs = "Bearer", CREDENTIAL_HINT
+        headers["www-authenticate"], needs = "Bearer", why or CREDENTIAL_HINT
     if path.startswith(OPENAI_PREFIX):
         from trunkline.workers.gateway.http.openai.schemas import error_object
 
@@ -114,7 +114,15 @@ async def exception_response(request: Request, error: Exception) -> Response:
     """Return the response to any exception of a handler."""
     wrong = error if isinstance(error, InvalidField | QueueFull) else None
     code = error_code_for(request, error)
-    return error_response(code, request.url.path, wrong=wrong, why=conflict_reason(request, error))
+    why = _sign_in_reason(error) or conflict_reason(request, error)
+    return error_response(code, request.url.path, wrong=wrong, why=why)
+
+
+def _sign_in_reason(error: Exception) -> str:
+    """Return what somebody can do whose code or passkey was refused; "" for other failures."""
+    if not isinstance(error, Refusal) or error.code != ErrorCode.UNAUTHORIZED:
+        return ""
+    return "" if error.message == FIXED_SENTENCES[ErrorCode.UNAUTHORIZED] else error.message
 
 
 def conflict_reason(request: HTTPConnection, error: Exception) -> str:
