@@ -16,7 +16,17 @@ from trunkline.contracts.turns.feed_messages import TextReset
 from trunkline_telegram.channel import TelegramChannel
 from trunkline_telegram.settings import TelegramSettings
 
-from .bot_api_server import CONFLICT, OWNER, STRANGER, TOKEN, BotApiServer, Fault, bot_api_server, failure
+from .bot_api_server import (
+    CONFLICT,
+    OWNER,
+    QUICK,
+    STRANGER,
+    TOKEN,
+    BotApiServer,
+    Fault,
+    bot_api_server,
+    failure,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +45,7 @@ def channel(server: BotApiServer, **more: object) -> TelegramChannel:
         "edit_seconds": 0.02,
         "poll_seconds": 5,
     }
-    return TelegramChannel(TelegramSettings(api_url=server.url, **{**fast, **more}))  # type: ignore[arg-type]
+    return TelegramChannel(TelegramSettings(api_url=server.url, **{**fast, **more}), QUICK)  # type: ignore[arg-type]
 
 
 @asynccontextmanager
@@ -223,7 +233,7 @@ async def test_an_answer_of_telegram_that_is_lost_repeats_nothing(lost: str) -> 
 @pytest.mark.parametrize(
     "answer",
     [
-        failure(429, "Too Many Requests: retry after 1", {"retry_after": 1}),
+        failure(429, "Too Many Requests: retry after 1", {"retry_after": 0.1}),  # Telegram says whole seconds
         failure(502, "Bad Gateway"),
         failure(500, "Internal Server Error"),
     ],

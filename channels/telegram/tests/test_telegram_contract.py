@@ -14,7 +14,7 @@ from trunkline_telegram.content import PostContent
 from trunkline_telegram.posts import TelegramPosts
 from trunkline_telegram.settings import TelegramSettings
 
-from .bot_api_server import OWNER, TOKEN, bot_api_server
+from .bot_api_server import OWNER, QUICK, TOKEN, bot_api_server
 
 
 def settings(url: str, **more: object) -> TelegramSettings:
@@ -39,7 +39,7 @@ class TestTelegram(ChannelSuite):
                 server.press(f"{'approve' if allow else 'deny'} {approval.id}")
 
             yield ChannelUser(
-                TelegramChannel(settings(server.url)), say, lambda: "\n".join(server.seen()), decide
+                TelegramChannel(settings(server.url), QUICK), say, lambda: "\n".join(server.seen()), decide
             )
 
 
@@ -69,5 +69,5 @@ class TestTelegramPosts(PostSuite):
             patched.setenv("TELEGRAM_BOT_TOKEN", TOKEN)
             async with bot_api_server() as server, BotApi(settings(server.url)) as api:
                 server.say("between")  # people's messages lie between those of the bot
-                posts = TelegramPosts(api, ScriptedRecords(), "4242")
+                posts = TelegramPosts(api, ScriptedRecords(), "4242", QUICK)
                 yield PostWitness(PlainPosts(posts), str(OWNER), server.seen)

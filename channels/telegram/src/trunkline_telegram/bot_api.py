@@ -1,6 +1,7 @@
 """The Bot API: the calls that this channel makes, with Telegram's errors as what they mean for it."""
 
 import logging
+import os
 import warnings
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -62,6 +63,8 @@ class BotApi:
     def __init__(self, settings: TelegramSettings) -> None:
         # The typed method fails for all updates if one cannot be read, and without its number it cannot be skipped.
         warnings.filterwarnings("ignore", "Please use 'Bot.getUpdates'", PTBUserWarning)
+        # Without, python-telegram-bot warns at each RetryAfter that its number of seconds is deprecated.
+        os.environ.setdefault("PTB_TIMEDELTA", "true")
         token = settings.reveal_token()
         hidden = hidden_token(token)
         base = settings.api_url.rstrip("/")
@@ -213,7 +216,7 @@ class BotApi:
                 return await call()
             except RetryAfter as limited:
                 wait = limited.retry_after
-                seconds = wait.total_seconds() if isinstance(wait, timedelta) else float(wait)
+                seconds = wait.total_seconds() if isinstance(wait, timedelta) else wait
                 if seconds > MAX_RETRY_AFTER:
                     raise
                 await anyio.sleep(seconds)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from trunkline.api.channel import CHAT_COMMANDS, AccountReport, AccountSession, ChatChannel, Gateway
+from trunkline_telegram.retry_times import RetryTimes
 from trunkline_telegram.settings import TelegramSettings, account_of
 
 log = logging.getLogger(__name__)
@@ -26,9 +27,10 @@ class TelegramChannel(ChatChannel):
         "bold, and tables are text of one width. Keep lines and answers short."
     )
 
-    def __init__(self, settings: TelegramSettings) -> None:
+    def __init__(self, settings: TelegramSettings, times: RetryTimes | None = None) -> None:
         super().__init__(label="the bot", lease_seconds=settings.lease_seconds, alerts=settings.alerts)
         self._settings = settings
+        self._times = times or RetryTimes()
 
     def account(self) -> str:
         """Return the bot's id. Raises ConfigError for a token that is missing or has not the form of one."""
@@ -47,4 +49,4 @@ class TelegramChannel(ChatChannel):
 
         async with BotApi(self._settings) as api:
             await api.prepare(CHAT_COMMANDS)
-            yield TelegramSession(self._settings, gateway, api, account, report)
+            yield TelegramSession(self._settings, gateway, api, account, report, self._times)

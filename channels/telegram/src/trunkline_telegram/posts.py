@@ -23,12 +23,7 @@ from trunkline.api.channel import (
 )
 from trunkline_telegram.bot_api import BotApi, ChatMoved
 from trunkline_telegram.content import decode_content, markdown_contents, plain_contents
-
-SEARCHED = 100
-"""How many ids after the newest known one an unfinished post may have: as many messages may arrive meanwhile."""
-
-SETTLING = 3.0
-"""Seconds after which a request that got no answer has arrived at Telegram, or never does."""
+from trunkline_telegram.retry_times import RetryTimes
 
 
 class NewestId(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,9 +39,10 @@ class TelegramPosts(ChatPosts):
     away = (TelegramError,)
     typing_seconds = 4.0  # Telegram shows it for five
 
-    def __init__(self, api: BotApi, records: ChannelRecords, account: str) -> None:
+    def __init__(self, api: BotApi, records: ChannelRecords, account: str, times: RetryTimes) -> None:
         super().__init__()
         self._api = api
+        self._times = times
         self._records = records
         self._prefix = f"newest.{account}"
         self._newest: dict[str, int] = {}
@@ -103,9 +99,9 @@ class TelegramPosts(ChatPosts):
         """Look for a message by editing it. Raises as ``PostService.find`` does."""
         since = self._unanswered_at.pop(place, None)
         if since is not None:
-            await anyio.sleep_until(since + SETTLING)
+            await anyio.sleep_until(since + self._times.settling)
         chat, content, after = self._current(int(place)), decode_content(post.content), int(post.mark)
-        for message in range(after + 1, after + 1 + SEARCHED):
+        for message in range(after + 1, after + 1 + self._times.searched):
             if await self._api.edit(chat, message, content):
                 await self.note(chat, message)
                 return f"{chat}:{message}"

@@ -17,12 +17,10 @@ from trunkline_telegram.bot_api import BotApi
 from trunkline_telegram.bot_updates import Incoming, parse_update
 from trunkline_telegram.content import plain_contents
 from trunkline_telegram.posts import TelegramPosts
+from trunkline_telegram.retry_times import RetryTimes
 from trunkline_telegram.settings import TelegramSettings
 
 log = logging.getLogger(__name__)
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds between two attempts to reach Telegram: doubled each time."""
 
 UNSUPPORTED = "I cannot read this ({}) here. Write it as text."
 
@@ -36,12 +34,19 @@ class TelegramSession(AccountSession):
     """Takes messages to the gateway, and answers to Telegram."""
 
     def __init__(
-        self, settings: TelegramSettings, gateway: Gateway, api: BotApi, account: str, report: AccountReport
+        self,
+        settings: TelegramSettings,
+        gateway: Gateway,
+        api: BotApi,
+        account: str,
+        report: AccountReport,
+        times: RetryTimes,
     ) -> None:
+        self._times = times
         self._settings = settings
         self._api = api
         self._report = report
-        self._chat_posts = TelegramPosts(api, gateway.records(), account)
+        self._chat_posts = TelegramPosts(api, gateway.records(), account, times)
         super().__init__(
             gateway,
             self._chat_posts,
@@ -53,12 +58,13 @@ class TelegramSession(AccountSession):
                 block=settings.block,
                 edit_seconds=settings.edit_seconds,
             ),
+            first_pause=times.first_pause,
         )
 
     async def receive(self) -> None:
         """Take updates in their order. The request for the next ones confirms those before, so it is sent last."""
         offset: int | None = None
-        pause = FIRST_PAUSE
+        pause = self._times.first_pause
         while True:
             try:
                 updates = await self._api.updates(offset, self._settings.poll_seconds)
@@ -73,7 +79,7 @@ class TelegramSession(AccountSession):
                 await self._report.failing("Telegram does not answer")
                 log.warning("Telegram does not answer; the next attempt is in %g s: %s", pause, error)
             else:
-                pause = FIRST_PAUSE
+                pause = self._times.first_pause
                 await self._report.serving()
                 for id, update in updates:
                     incoming = parse_update(id, update, self._api.username, self._api.id) if update else None
@@ -82,7 +88,7 @@ class TelegramSession(AccountSession):
                     offset = id + 1
                 continue
             await anyio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, self._times.longest_pause)
 
     async def _take(self, incoming: Incoming) -> None:
         """Bring one update to where no crash loses it."""

@@ -61,10 +61,15 @@ class AccountSession(ABC):
     continued. While the gateway or the service is away, answers wait.
 
     Not guaranteed: the order of answers in different chats.
+
+    ``first_pause`` is the pause in seconds before the second attempt to reach the service or the gateway.
     """
 
-    def __init__(self, gateway: Gateway, posts: ChatPosts, account: ChatAccount) -> None:
+    def __init__(
+        self, gateway: Gateway, posts: ChatPosts, account: ChatAccount, *, first_pause: float = FIRST_PAUSE
+    ) -> None:
         records = gateway.records()
+        self._first_pause = first_pause
         self.gateway = gateway
         self.chats = Chats(records, account.id, account.block)
         self._account = account
@@ -184,7 +189,7 @@ class AccountSession(ABC):
 
     async def _when_available(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Ask the gateway until it answers. Meanwhile the service keeps what people write."""
-        pause = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        pause = Backoff(self._first_pause, LONGEST_PAUSE)
         while True:
             try:
                 return await ask()
@@ -206,7 +211,7 @@ class AccountSession(ABC):
         await self._until_done(delivery, settle)
 
     async def _until_done(self, delivery: OutboundDelivery, act: Callable[[], Awaitable[None]]) -> None:
-        pause = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        pause = Backoff(self._first_pause, LONGEST_PAUSE)
         passing: tuple[type[Exception], ...] = (*self._posts.away, Unavailable)
         while True:
             try:
