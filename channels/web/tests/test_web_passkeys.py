@@ -82,6 +82,9 @@ async def test_a_page_at_an_address_says_where_passkeys_work(browser: Browser, r
         await pair(page, running)
         await open_account(page)
         await expect(page.get_by_text("Browsers have passkeys at http://localhost")).to_be_visible()
+        await expect(
+            page.get_by_text(running.url.replace("127.0.0.1", "localhost") + "/pair")
+        ).to_be_visible()
         assert await page.get_by_role("button", name="Add a passkey").count() == 0
 
 

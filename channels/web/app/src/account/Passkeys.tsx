@@ -30,7 +30,7 @@ export function Passkeys() {
     <section>
       <h2>{t("passkeys.title")}</h2>
       <p className="dim">{t("passkeys.how")}</p>
-      {hasPasskeys() ? <NewPasskey onAdded={load} /> : <Notice kind="info">{t("passkeys.where")}</Notice>}
+      {hasPasskeys() ? <NewPasskey onAdded={load} /> : <Notice kind="info">{t("passkeys.where", { address: localAddress() })}</Notice>}
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
       {states?.passkeys.length === 0 && <p className="dim">{t("passkeys.none")}</p>}
       <ul className="cards">
@@ -40,6 +40,11 @@ export function Passkeys() {
       </ul>
     </section>
   );
+}
+
+/** The page on the machine of Trunkline itself, under the name at which a browser has passkeys without https. */
+function localAddress(): string {
+  return `http://localhost:${window.location.port || "8420"}/pair`;
 }
 
 function NewPasskey({ onAdded }: { onAdded: () => void }) {

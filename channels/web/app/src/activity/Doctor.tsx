@@ -8,6 +8,14 @@ import { sentence } from "../i18n/errors";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 
+const ORDER = ["error", "warning"];
+
+/** What needs attention comes first; the rest keeps its order. */
+function urgency(status: string): number {
+  const place = ORDER.indexOf(status);
+  return place < 0 ? ORDER.length : place;
+}
+
 export function Doctor() {
   const t = useTexts();
   const ask = useCallback(() => dataOf(api.GET("/api/doctor")), []);
@@ -18,7 +26,7 @@ export function Doctor() {
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
       {data === null && failure === null && <p className="dim">{t("activity.doctor.waits")}</p>}
       <ul className="cards">
-        {data?.checks.map((check) => (
+        {data?.checks.toSorted((one, other) => urgency(one.status) - urgency(other.status)).map((check) => (
           <li key={`${check.id} ${check.owner ?? ""}`} className="card">
             <span className={check.status === "error" ? "badge badge-ERROR" : "badge"}>{t(`activity.doctor.${check.status}`)}</span>{" "}
             <code>{check.id}</code> {check.summary}

@@ -96,6 +96,7 @@ function OneSection({ section, plugin, onSaved }: OneProps) {
       <SectionAbout section={section} />
       {plugin && <PluginRequests asks={plugin.asks ?? null} />}
       <SettingsForm key={section.id} section={section} onSaved={onSaved} />
+      <p className="dim">{t("settings.others")}</p>
     </>
   );
 }

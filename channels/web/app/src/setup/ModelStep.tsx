@@ -10,6 +10,9 @@ import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import { AS_IT_IS, planFor, planForServer, questionsOf, type Plan } from "./plan";
 
+/** The adapter that answers as long as no model is set up. */
+const OFFLINE = "offline";
+
 interface StepProps {
   plan: Plan;
   onChange: (plan: Plan) => void;
@@ -25,6 +28,7 @@ export function ModelStep({ plan, onChange }: StepProps) {
     <>
       <fieldset>
         <legend>{t("setup.who")}</legend>
+        {data?.adapters.every((one) => one.adapter === OFFLINE) && <p className="dim">{t("setup.offline")}</p>}
         <label className="choice">
           <input type="radio" name="who" checked={plan.settings === null} onChange={() => onChange(AS_IT_IS)} /> {t("setup.known")}
         </label>
