@@ -39,3 +39,4 @@ def command(id: str, name: str, kind: IdentityType, as_json: bool) -> None:
         print_json(made)
     else:
         click.echo(f"Created {id}. Share a block with it: trunkline auth share BLOCK {id}")
+        click.echo(f"Sign it in, in a browser: trunkline pair --as {id}")

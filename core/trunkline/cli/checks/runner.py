@@ -77,7 +77,7 @@ ONLINE_CHECKS = frozenset({"plugins.models", "adapter.reachable"})
 CHECK_TIMEOUT = 5.0
 """Seconds that one check may take. The online checks have their own deadline."""
 
-NEEDS_ONLINE = "uses the network; add --online"
+NEEDS_ONLINE = "uses the network; trunkline doctor --online runs it"
 
 
 async def run_checks(online: bool = False, read: Callable[[], Config] = load_config) -> list[CheckReport]:

@@ -116,7 +116,7 @@ def describe_search(vectors: float | None) -> str:
     ``vectors`` is the share (0 to 1) of passages that have vectors; None means that there is no embedder.
     """
     if vectors is None:
-        return "Words alone were searched: [memory] embedder names nothing."
+        return "Words alone were searched, not meaning: no embedder is chosen ([memory] embedder)."
     if vectors == 0:
         return "Words alone were searched: there are no vectors to compare (trunkline memory stats)."
     if vectors == 1:

@@ -103,7 +103,8 @@ class IdentityService:
 
     async def _find(self, id: str) -> tuple[IdentityRecord, MemoryFile]:
         missing = refusal(
-            ErrorCode.NOT_FOUND, f"There is no identity {id[:80]!r}. trunkline auth list shows them."
+            ErrorCode.NOT_FOUND,
+            f"There is no identity {id[:80]!r}. trunkline auth list shows them, trunkline auth create adds one.",
         )
         if re.fullmatch(IDENTITY_ID, id) is None:  # it can have no file
             raise missing
