@@ -47,8 +47,8 @@ async def set_up_telegram(page: Page) -> None:
 async def test_mb_f26_from_the_first_start_to_a_first_answer(
     browser: Browser, tmp_path: Path, axe: str
 ) -> None:
-    """MB-F26: the page says that no model is set up, the search for servers is announced, a channel is set up, nothing is
-    sent before the person agrees, and after the restart the first block answers from the server on this machine."""
+    """MB-F26: the page says that no model is set up, the search for servers is announced, a channel is set up, nothing
+    is sent before the person agrees, and after the restart the first block answers from the server on this machine."""
     async with ScriptedProvider(["say:Hello, I am local."]).serving() as provider, AsyncExitStack() as pages:
         server = urlsplit(provider.address).netloc
         environ = {**clean_environ(), "OLLAMA_HOST": server}
