@@ -31,6 +31,9 @@ CONFLICT = (
 QUICK = RetryTimes(first_pause=0.05, longest_pause=0.2, settling=0.1, searched=20)
 """The times of a channel whose server is on this machine."""
 
+DOWNLOAD_LIMIT = 20 * 1024 * 1024
+"""Bytes of the largest file that Telegram gives a bot."""
+
 Answer = tuple[int, dict[str, Any]]
 
 
@@ -53,6 +56,16 @@ class Shown:
         """The data of the buttons by their labels."""
         rows = self.markup.get("inline_keyboard", [])
         return {button["text"]: button["callback_data"] for row in rows for button in row}
+
+
+@dataclass(frozen=True)
+class SentFile:
+    """A file at Telegram. ``size`` is what Telegram says of it, which its data need not have."""
+
+    id: str
+    data: bytes
+    size: int
+    path: str
 
 
 @dataclass
@@ -88,6 +101,8 @@ class BotApiServer:
     blocked: set[int] = field(default_factory=set)
     migrated: dict[int, int] = field(default_factory=dict)
     started: set[int] = field(default_factory=lambda: {OWNER})
+    files: dict[str, SentFile] = field(default_factory=dict)
+    downloads: list[str] = field(default_factory=list)
     _ids: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     _poll: int = 0
     _news: anyio.Event = field(default_factory=anyio.Event)
@@ -120,6 +135,35 @@ class BotApiServer:
             message |= {"message_thread_id": thread, "is_topic_message": True}
         self.messages[chat, id] = Shown(chat, id, text or "", [], {}, own=False, thread=thread)
         return self._update({"message": message})
+
+    def send_photo(self, data: bytes, *, caption: str | None = None, **more: Any) -> int:
+        """A person sends a picture, which Telegram also has in a smaller size; return the id of the update."""
+        small, large = self._sent_file(b"small", "photos/s 1.jpg"), self._sent_file(data, "photos/l 1.jpg")
+        sizes = [
+            {**_described(one), "width": side, "height": side} for one, side in ((small, 90), (large, 800))
+        ]
+        return self.say(None, photo=sizes, **({"caption": caption} if caption is not None else {}), **more)
+
+    def send_file(
+        self,
+        kind: str,
+        data: bytes,
+        *,
+        size: int | None = None,
+        name: str = "",
+        media_type: str = "",
+        **more: Any,
+    ) -> int:
+        """A person sends a file of this kind: ``document``, ``voice`` or ``audio``; return the id of the update."""
+        sent = _described(self._sent_file(data, f"{kind}/{name or 'file'}", size))
+        sent |= {"duration": 1} if kind in ("voice", "audio") else {}
+        sent |= {key: text for key, text in (("file_name", name), ("mime_type", media_type)) if text}
+        return self.say(None, **{kind: sent}, **more)
+
+    def _sent_file(self, data: bytes, path: str, size: int | None = None) -> SentFile:
+        id = f"file-{len(self.files)}"
+        self.files[id] = SentFile(id, data, len(data) if size is None else size, f"{len(self.files)}/{path}")
+        return self.files[id]
 
     def press(self, data: str, *, user: int = OWNER) -> str:
         """A person presses a button with this data; return the id of the press."""
@@ -197,6 +241,28 @@ class BotApiServer:
             late.after()
         return _Broken() if late is not None and late.lost else answer
 
+    async def download(self, request: Request) -> Response:
+        """Return a file as Telegram does, by the path that ``getFile`` returned."""
+        if request.path_params["token"] != f"bot{TOKEN}":
+            return _failure(401, "Unauthorized")
+        path = request.path_params["path"]
+        self.downloads.append(path)
+        fault = self._fault("download", early=True)
+        if fault is not None and fault.before is not None:
+            fault.before()
+        if fault is not None and fault.answer is not None:
+            return JSONResponse(fault.answer[1], fault.answer[0])
+        found = next((file for file in self.files.values() if file.path == path), None)
+        return Response(found.data) if found is not None else _failure(404, "Not Found")
+
+    def _get_file(self, form: dict[str, str]) -> Response:
+        file = self.files.get(form["file_id"])
+        if file is None:
+            return _failure(400, "Bad Request: wrong file_id or the file is temporarily unavailable")
+        if file.size > DOWNLOAD_LIMIT:
+            return _failure(400, "Bad Request: file is too big")
+        return _success({**_described(file), "file_path": file.path})
+
     def _fault(self, method: str, *, early: bool) -> Fault | None:
         """Take the next fault of a method that happens before or after its effect."""
         for fault in self.faults:
@@ -221,6 +287,8 @@ class BotApiServer:
             case "answerCallbackQuery":
                 self.pressed[form["callback_query_id"]] = form.get("text", "")
                 return _success(True)
+            case "getFile":
+                return self._get_file(form)
             case "setMyCommands":
                 self.commands = json.loads(form["commands"])
                 return _success(True)
@@ -327,6 +395,10 @@ def _message(shown: Shown) -> dict[str, Any]:
     return {"message_id": shown.id, "date": 1_700_000_000, "chat": chat, "from": BOT, "text": shown.text}
 
 
+def _described(file: SentFile) -> dict[str, Any]:
+    return {"file_id": file.id, "file_unique_id": f"unique-{file.id}", "file_size": file.size}
+
+
 def _success(result: object) -> Response:
     return JSONResponse({"ok": True, "result": result})
 
@@ -345,7 +417,10 @@ def failure(code: int, description: str, parameters: dict[str, Any] | None = Non
 async def bot_api_server() -> AsyncIterator[BotApiServer]:
     """Run a server on a free port."""
     server = BotApiServer()
-    routes = [Route("/{token}/{method}", server.handle, methods=["POST", "GET"])]
+    routes = [
+        Route("/file/{token}/{path:path}", server.download, methods=["GET"]),
+        Route("/{token}/{method}", server.handle, methods=["POST", "GET"]),
+    ]
     # It names the protocol: without, asyncio does not set TCP_NODELAY, and each answer takes 40 ms.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))

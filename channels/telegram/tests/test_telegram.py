@@ -340,17 +340,14 @@ async def test_a_blocked_bot_and_a_deleted_answer_end_quietly() -> None:
 
 
 async def test_what_the_channel_cannot_read_is_said() -> None:
-    """A voice message gets a sentence, and reaches no agent. A poll of others and an edit get nothing."""
+    """A contact gets a sentence, and reaches no agent. An update that nobody knows gets nothing."""
     async with talking() as (server, gateway, _):
-        server.say(None, voice={"file_id": "f", "file_unique_id": "u", "duration": 1})
-        server._update(
-            {"edited_message": {"message_id": 1, "date": 1, "chat": {"id": OWNER, "type": "private"}}}
-        )
+        server.say(None, contact={"phone_number": "1", "first_name": "Ada"})
         server._update({"what_is_this": {}})
         server._update({"message": {"message_id": "no number"}})
         server.say("hello")
         await wait_until(lambda: len(server.seen()) == 2)
-    assert "I cannot read this (voice)" in server.seen()[0] and len(gateway.sent) == 1
+    assert "I cannot read this (contact)" in server.seen()[0] and len(gateway.sent) == 1
 
 
 async def test_styles_that_telegram_refuses_are_left_out(caplog: pytest.LogCaptureFixture) -> None:

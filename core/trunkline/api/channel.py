@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.delivery_ledger import PostRefused as PostRefused
     from trunkline.workers.channels.delivery_ledger import PostService as PostService
     from trunkline.workers.channels.delivery_ledger import UnfinishedPost as UnfinishedPost
+    from trunkline.workers.channels.incoming_files import FileRefused as FileRefused
+    from trunkline.workers.channels.incoming_files import IncomingFile as IncomingFile
+    from trunkline.workers.channels.incoming_files import message_with_files as message_with_files
     from trunkline.workers.channels.letter_channel import Letter as Letter
     from trunkline.workers.channels.letter_channel import LetterChannel as LetterChannel
     from trunkline.workers.channels.letter_channel import TurnText as TurnText

@@ -23,9 +23,10 @@ from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, Re
 from telegram.request import HTTPXRequest
 from telegram.warnings import PTBUserWarning
 
-from trunkline import ConfigError
-from trunkline.api.channel import PostRefused
+from trunkline import ConfigError, Unavailable
+from trunkline.api.channel import FileRefused, IncomingFile, PostRefused
 from trunkline_telegram.content import PostContent
+from trunkline_telegram.message_media import MEDIA_LIMIT, TOO_LARGE, MediaFile
 from trunkline_telegram.settings import TelegramSettings
 from trunkline_telegram.token_transport import TokenTransport, hidden_token
 
@@ -39,7 +40,7 @@ TIMEOUT = 20.0
 MAX_RETRY_AFTER = 300.0
 """Seconds that a call waits at most when Telegram says so; a longer wait is an error."""
 
-UPDATES = ("message", "callback_query", "my_chat_member")
+UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
 """The kinds of updates that Telegram shall send."""
 
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
@@ -76,6 +77,7 @@ class BotApi:
             request=sending,
             get_updates_request=polling,
         )
+        self._files = f"{base}/file/bot{hidden}/"
         self._variable = settings.token.env if settings.token else "TELEGRAM_BOT_TOKEN"
         self.username = ""
         self.id = 0
@@ -120,6 +122,32 @@ class BotApi:
         except Exception:
             log.exception("an update of Telegram cannot be read and is skipped: %s", raw.get("update_id"))
             return None
+
+    async def download(self, file: MediaFile) -> IncomingFile:
+        """Return a file of a message.
+
+        Raises:
+            FileRefused: it is too large, or Telegram has it no more.
+            Unavailable: Telegram does not answer.
+        """
+        if file.size > MEDIA_LIMIT:
+            raise FileRefused(TOO_LARGE)
+        try:
+            found = await self._limited(lambda: self._bot.get_file(file.id))
+            if not (found.file_path or "").startswith(self._files):
+                raise FileRefused("The Bot API server returned no address of this file.")
+            data = bytes(await self._limited(found.download_as_bytearray))
+        except (
+            BadRequest,
+            Forbidden,
+            InvalidToken,
+        ) as refused:  # a path that has expired counts as a wrong token
+            if "too big" in refused.message:
+                raise FileRefused(TOO_LARGE) from refused
+            raise FileRefused("Telegram does not return this file. Send it again.") from refused
+        except TelegramError as error:
+            raise Unavailable(f"Telegram does not return a file: {error}") from error
+        return IncomingFile(file.name, file.media_type, data, is_voice=file.is_voice)
 
     async def send(self, chat: int, content: PostContent, *, thread: int | None, reply_to: int | None) -> int:
         """Send a message and return its id. Raises PostRefused if Telegram refuses it, ChatMoved for a moved group."""

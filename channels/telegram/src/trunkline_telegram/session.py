@@ -11,10 +11,12 @@ from trunkline.api.channel import (
     ChatAccount,
     ChatMessage,
     Gateway,
+    IncomingFile,
     PostRefused,
 )
+from trunkline_telegram.albums import whole_albums
 from trunkline_telegram.bot_api import BotApi
-from trunkline_telegram.bot_updates import Incoming, parse_update
+from trunkline_telegram.bot_updates import Incoming, parse_updates
 from trunkline_telegram.content import plain_contents
 from trunkline_telegram.posts import TelegramPosts
 from trunkline_telegram.retry_times import RetryTimes
@@ -23,6 +25,8 @@ from trunkline_telegram.settings import TelegramSettings
 log = logging.getLogger(__name__)
 
 UNSUPPORTED = "I cannot read this ({}) here. Write it as text."
+
+EDITED = "I do not see what you change in a message that is sent. Send it again as a new message."
 
 UNREACHED = (
     "Telegram sends nothing to the owner: nobody in channels.telegram.owners has started the bot, or all have blocked "
@@ -67,7 +71,9 @@ class TelegramSession(AccountSession):
         pause = self._times.first_pause
         while True:
             try:
-                updates = await self._api.updates(offset, self._settings.poll_seconds)
+                albums = await whole_albums(
+                    self._api.updates, offset, self._settings.poll_seconds, self._times.album
+                )
             except Conflict as conflict:
                 await self._report.failing("another program polls it")
                 log.warning(
@@ -81,11 +87,11 @@ class TelegramSession(AccountSession):
             else:
                 pause = self._times.first_pause
                 await self._report.serving()
-                for id, update in updates:
-                    incoming = parse_update(id, update, self._api.username, self._api.id) if update else None
+                for album in albums:
+                    incoming = parse_updates(album, self._api.username, self._api.id)
                     if incoming is not None:
                         await self._take(incoming)
-                    offset = id + 1
+                    offset = album[-1][0] + 1
                 continue
             await anyio.sleep(pause)
             pause = min(2 * pause, self._times.longest_pause)
@@ -101,7 +107,7 @@ class TelegramSession(AccountSession):
             await self._press(incoming)
         elif incoming.is_private or self._settings.groups:
             await self._chat_posts.note(incoming.chat, incoming.message)
-            await self.answer(_message(incoming))
+            await self.answer(self._message(incoming))
 
     async def _meet_stranger(self, incoming: Incoming) -> None:
         """Say once, in a private chat, that the bot serves nobody else. This asks no model and keeps a bounded list."""
@@ -124,21 +130,32 @@ class TelegramSession(AccountSession):
         except TelegramError as error:
             log.info("a button was not answered: %s", error)
 
+    def _message(self, incoming: Incoming) -> ChatMessage:
+        """Return the message of an update, which is answered as a reply in groups."""
+        details = {"thread": str(incoming.thread or 0)}
+        if not incoming.is_private:
+            details["reply_to"] = str(incoming.message)
 
-def _message(incoming: Incoming) -> ChatMessage:
-    """Return the message of an update, which is answered as a reply in groups."""
-    details = {"thread": str(incoming.thread or 0)}
-    if not incoming.is_private:
-        details["reply_to"] = str(incoming.message)
-    return ChatMessage(
-        id=f"update:{incoming.update}",
-        chat=_chat_key(incoming.chat, incoming.thread),
-        place=str(incoming.chat),
-        text=incoming.text,
-        command=incoming.command,
-        reply=UNSUPPORTED.format(incoming.text) if incoming.kind == "unsupported" else "",
-        details=details,
-    )
+        async def files() -> list[IncomingFile]:
+            return [await self._api.download(file) for file in incoming.media]
+
+        return ChatMessage(
+            id=f"update:{incoming.update}",
+            chat=_chat_key(incoming.chat, incoming.thread),
+            place=str(incoming.chat),
+            text=incoming.text,
+            command=incoming.command,
+            reply=_reply(incoming),
+            files=files if incoming.media else None,
+            details=details,
+        )
+
+
+def _reply(incoming: Incoming) -> str:
+    """Return what answers an update without an agent, "" if an agent does."""
+    if incoming.kind == "edited":
+        return EDITED
+    return UNSUPPORTED.format(incoming.text) if incoming.kind == "unsupported" else ""
 
 
 def _chat_key(chat: int, thread: int | None = None) -> str:

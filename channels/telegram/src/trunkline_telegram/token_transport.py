@@ -2,6 +2,8 @@
 libraries put URLs into logs, traces and errors. All of them see ``HIDDEN`` in its place.
 """
 
+from urllib.parse import quote
+
 import httpx
 
 HIDDEN = "hidden"
@@ -13,12 +15,15 @@ class TokenTransport(httpx.AsyncBaseTransport):
 
     def __init__(self, token: str, inner: httpx.AsyncBaseTransport) -> None:
         self._token = token.encode()
-        self._hidden = hidden_token(token).encode()
+        hidden = hidden_token(token)
+        self._hidden = (hidden.encode(), quote(hidden).encode())  # addresses of files are quoted
         self._inner = inner
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, and return the response to the request as it was before."""
-        target = request.url.raw_path.replace(self._hidden, self._token, 1)
+        target = request.url.raw_path
+        for hidden in self._hidden:
+            target = target.replace(hidden, self._token, 1)
         revealed = httpx.Request(
             request.method,
             request.url.copy_with(raw_path=target),

@@ -25,6 +25,7 @@ from trunkline.workers.channels.delivery_ledger import (
     OutboundDelivery,
     PostRefused,
 )
+from trunkline.workers.channels.incoming_files import FileRefused, IncomingFile, message_with_files
 from trunkline.workers.channels.owner_notices import OwnerNotices
 from trunkline_bus import RemoteFault
 from trunkline_bus.backoff import Backoff
@@ -42,7 +43,8 @@ class ChatMessage:
     """A message of the owner. ``id`` is the same whenever the service delivers it again, and never that of another
     message. ``chat`` is the key of the chat or thread in ``Chats``; ``place`` and ``details`` are where the answer is
     shown. ``command`` is the name of a command, and ``text`` what follows it. A message with ``reply`` is answered
-    with this text, and reaches no agent.
+    with this text, and reaches no agent. ``files`` returns the files of the message: it is called when they are needed,
+    and again after Unavailable. The sentence of a FileRefused that it raises answers the message.
     """
 
     id: str
@@ -51,6 +53,7 @@ class ChatMessage:
     text: str
     command: str = ""
     reply: str = ""
+    files: Callable[[], Awaitable[Sequence[IncomingFile]]] | None = None
     details: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -164,6 +167,8 @@ class AccountSession(ABC):
                 return said
         try:
             return await self._send(message)
+        except FileRefused as refused:
+            return refused.sentence
         except RemoteFault as fault:
             return fault.message
 
@@ -176,6 +181,9 @@ class AccountSession(ABC):
             conversation=known,
             block=state.block if known is None else None,
         )
+        if message.files is not None:
+            files = await message.files()
+            wanted = await message_with_files(wanted, files, self.gateway.abilities(state.block))
         try:
             accepted = await self.gateway.send(wanted)
         except RemoteFault as fault:
