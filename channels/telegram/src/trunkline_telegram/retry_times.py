@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class RetryTimes:
     """The waits in seconds. ``first_pause`` lies before the second attempt to reach Telegram or the gateway; each later
     pause is twice as long, up to ``longest_pause``. A request that got no answer has arrived at Telegram after
-    ``settling``, or never does. The rest of an album arrives within ``album``. ``searched`` is the number of message ids
-    among which an unfinished post is looked for.
+    ``settling``, or never does. The rest of an album arrives within ``album``. ``searched`` is the number of message
+    ids among which an unfinished post is looked for.
     """
 
     first_pause: float = 0.5
