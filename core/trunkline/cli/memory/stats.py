@@ -40,6 +40,6 @@ def show(stats: "IndexStats") -> None:
 def _vectors(stats: "IndexStats") -> str:
     vectors = stats.vectors
     if vectors is None:
-        return "none: words alone are searched, since [memory] embedder names nothing"
+        return "none: words alone are searched, since no embedder is chosen ([memory] embedder)"
     said = f"{vectors.ready} of {stats.passages} passages, by {vectors.model} ({vectors.embedder})"
     return f"{said}; {vectors.fault}" if vectors.fault else said
