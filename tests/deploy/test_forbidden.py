@@ -351,6 +351,9 @@ PUBLISH: dict[str, set[str]] = {
 """What of ``published()`` each user may write, its own inbox aside."""
 
 SERVED = {f"$SRV.{verb}" for verb in ("PING", "INFO", "STATS")}
+WATCHES = {
+    "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.evt.approval.one", BUDGET_EVENT,
+}  # fmt: skip
 SUBSCRIBE: dict[str, set[str]] = {
     "gateway": {
         *(
@@ -373,10 +376,8 @@ SUBSCRIBE: dict[str, set[str]] = {
         *(one for one in (*COMMANDS, *SAYINGS) if ".delegated." in one),
     },
     "memory": {*memory(*MEMORY), *SERVED},
-    "channel-mail": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", BUDGET_EVENT, *SERVED},
-    "operator": {
-        "trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", "trunkline.ctl.panic.stopped", BUDGET_EVENT,
-    },
+    "channel-mail": {*WATCHES, *SERVED},
+    "operator": {*WATCHES, "trunkline.ctl.panic.stopped"},
     "delegate-external": set(),
     "streams": set(),
 }  # fmt: skip

@@ -142,3 +142,30 @@ async def test_random_kills_lose_and_repeat_nothing(running: Installation) -> No
     running.server.repeat()
     await running.server.wait_for_confirmation()
     await running.until_answered(words)
+
+
+async def test_an_attached_chat_loses_and_repeats_nothing(running: Installation) -> None:
+    """What is said on another channel appears once in the chat, whenever the channels worker is killed."""
+    await running.start()
+    accepted = await running.platform.send("say:The beginning.")
+    conversation = accepted.conversation
+    await running.platform.answer(accepted)
+    running.server.say(f"/attach {conversation}")
+    running.asked += 1
+    await wait_until(
+        lambda: any(conversation in text or "now shows" in text for text in running.server.seen())
+    )
+    words: list[str] = []
+    chance = random.Random(31)
+    for number in range(KILLS):
+        await running.start()
+        words += [f"elsewhere-{number}-{each}" for each in range(2)]
+        for word in words[-2:]:
+            running.asked += 1
+            await running.platform.send(f"say:{word}. ;; slow:{WORDS}:30", conversation=conversation)
+        await anyio.sleep(chance.random() * 0.6)
+        running.channels.kill()
+    await running.until_answered(words)
+    shown = [text for text in running.server.seen() if "elsewhere-" in text]
+    assert all(text.startswith("You, in test: say:") for text in shown)
+    assert [text.partition("say:")[2].partition(".")[0] for text in shown] == words

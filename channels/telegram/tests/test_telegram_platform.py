@@ -1,14 +1,24 @@
 """Telegram beside other channels, on one platform: who gets which answer, and who may decide."""
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
+import anyio.abc
 import httpx
 import pytest
 
 import trunkline
+from tests.support.socket_client import open_socket, shown
 from trunkline.api.testing import Platform, platform, wait_until
 from trunkline.testing.scripted_model import ScriptedModel
+from trunkline.workers.gateway.socket.event_envelopes import ApprovalSettledEnvelope
 
 from .bot_api_server import OWNER, TOKEN, BotApiServer, bot_api_server
 
@@ -97,3 +107,94 @@ async def test_MB_T15_a_message_is_answered_where_it_was_sent(both: tuple[Platfo
 
 def _completion(content: str) -> dict[str, object]:
     return {"model": "main", "messages": [{"role": "user", "content": content}]}
+
+
+@dataclass
+class Terminal:
+    """``trunkline attach`` in a process of its own, with what it printed."""
+
+    process: anyio.abc.Process
+    text: str = ""
+
+    async def read(self) -> None:
+        """Keep what is printed, on both outputs."""
+        assert self.process.stdout is not None
+        async for piece in self.process.stdout:
+            self.text += piece.decode()
+
+
+@asynccontextmanager
+async def terminal(running: Platform, conversation: str) -> AsyncIterator[Terminal]:
+    """A terminal that is attached to the conversation."""
+    bus = running.instance.bus
+    environ = {
+        **os.environ, "TRUNKLINE_HOME": str(running.home.path), "TRUNKLINE_BUS__URL": bus.url,
+        "TRUNKLINE_BUS__USER": bus.user or "", "TRUNKLINE_BUS__PASSWORD": bus.password or "",
+    }  # fmt: skip
+    command = [str(Path(sys.executable).with_name("trunkline")), "attach", conversation]
+    async with await anyio.open_process(
+        command, stdin=subprocess.PIPE, stderr=subprocess.STDOUT, env=environ
+    ) as process:
+        shown = Terminal(process)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(shown.read)
+            yield shown
+            tasks.cancel_scope.cancel()
+            process.kill()
+
+
+async def test_MB_F22_every_viewer_of_a_conversation_sees_the_same(
+    both: tuple[Platform, BotApiServer],
+) -> None:
+    """What is said on one channel is shown once and whole over SSE, WebSocket, in the terminal and in Telegram. A call
+    that is asked about on one is decided on another; of two decisions the first counts, and all are told.
+    """
+    running, server = both
+    begun = await running.say("say:the beginning")
+    conversation = begun.accepted.conversation
+    server.say(f"/attach {conversation}")
+    await wait_until(lambda: any("now shows all of" in text for text in server.seen()))
+    words = " ".join(f"word-{number}" for number in range(1, 41))
+    async with (
+        client(running) as http,
+        open_socket(running.url, running.token) as socket,
+        terminal(running, conversation) as screen,
+    ):
+        await socket.done("subscribe", conversation=conversation)
+        with anyio.move_on_after(25):
+            await wait_until(lambda: "the beginning" in screen.text)
+        assert "the beginning" in screen.text, screen.text
+        sent = await http.post(f"/conversations/{conversation}/messages", json={"content": "slow:40:5"})
+        turn = sent.headers["x-turn-id"]
+        again = await http.get(f"/api/turns/{turn}/events")
+        assert _sse_text(sent.text) == _sse_text(again.text) == words
+        assert shown(await socket.until_end(turn)) == words
+        await wait_until(lambda: words in screen.text.replace("\n", " "))
+        await wait_until(lambda: any(text.endswith(words) for text in server.seen()))
+        (seen,) = [text for text in server.seen() if text.endswith(words)]
+        assert seen == f"You, over HTTP: slow:40:5\n\n{words}"
+        assert screen.text.count("word-40") == 1
+
+        server.say('call:write_file {"path": "f22.md", "content": "beans"}')
+        await wait_until(lambda: any(one.buttons and "f22.md" in one.text for one in server.shown()))
+        asked = next(one for one in server.shown() if one.buttons and "f22.md" in one.text)
+        (waiting,) = (await http.get("/api/approvals")).json()["approvals"]
+        place = f"/api/turns/{waiting['turn']}/calls/{waiting['call']}/decision"
+        press = server.press(f"deny {waiting['id']}")
+        decided = await http.post(place, json={"hash": waiting["hash"], "allow": True})
+        await wait_until(lambda: press in server.pressed and not asked.buttons)
+        outcome = "Allowed by" if decided.is_success else "Denied by"
+        assert asked.text.startswith(outcome) and decided.status_code in (200, 202, 204, 409)
+        events = await socket.until_end(waiting["turn"])
+        settled = [one for one in events if isinstance(one, ApprovalSettledEnvelope)]
+        assert {one.payload.allow for one in settled} == {decided.is_success}
+        await wait_until(lambda: ("allowed" if decided.is_success else "denied") in screen.text.lower())
+
+
+def _sse_text(stream: str) -> str:
+    """The answer that a stream of server-sent events shows."""
+    events = [part.split("\n") for part in stream.replace("\r", "").split("\n\n")]
+    deltas = [lines for lines in events if "event: text-delta" in lines]
+    return "".join(
+        json.loads(line[5:])["content"] for lines in deltas for line in lines if line.startswith("data:")
+    )

@@ -507,3 +507,46 @@ def test_a_session_without_a_model_begins_with_what_to_do() -> None:
     assert "trunkline init" in text_format.answerer_line(Answerer(label="offline"))
     assert text_format.answerer_line(Answerer(label="openai/gpt")) == "openai/gpt answers."
     assert text_format.answerer_line(Answerer()) == ""
+
+
+@asynccontextmanager
+async def attached(gateway: ScriptedGateway, conversation: str) -> AsyncIterator[Talk]:
+    """A session that is attached to a conversation."""
+    gateway.channel = "terminal"
+    talk = Talk(gateway, TerminalSession(conversation=conversation, attached=True))
+    await talk.session.begin()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(talk.session.turns.run)
+        tasks.start_soon(talk.session.follow_others)
+        yield talk
+        tasks.cancel_scope.cancel()
+
+
+async def test_an_attached_session_shows_what_others_say() -> None:
+    """A turn of another channel is shown with its question and channel; what is typed here is not shown twice."""
+    async with ScriptedGateway() as gateway:
+        conversation = gateway.add_conversation("main", [])
+        async with attached(gateway, conversation) as talk:
+            await gateway.say_elsewhere(conversation, "from the phone", channel="telegram")
+            await wait_until(lambda: "You said: from the phone" in talk.screen.text)
+            await talk.say("from here")
+            await gateway.say_elsewhere(conversation, "again", channel="telegram")
+            await wait_until(lambda: "You said: again" in talk.screen.text)
+    messages = talk.screen.all("message")
+    assert messages == ["You, in telegram: from the phone", "You, in telegram: again"]
+    assert talk.screen.text.count("You said: from here") == 1
+
+
+async def test_a_session_that_leaves_the_conversation_follows_the_next_one() -> None:
+    """After /new nothing of the old conversation is shown, and the new one is followed once it has begun."""
+    async with ScriptedGateway() as gateway:
+        conversation = gateway.add_conversation("main", [])
+        async with attached(gateway, conversation) as talk:
+            await talk.say("/new")
+            await gateway.say_elsewhere(conversation, "unseen")
+            await talk.say("begins")
+            begun = talk.session.place.conversation
+            assert begun is not None and begun != conversation
+            await gateway.say_elsewhere(begun, "seen", channel="telegram")
+            await wait_until(lambda: "You said: seen" in talk.screen.text)
+    assert "unseen" not in talk.screen.text

@@ -224,7 +224,7 @@ OPERATOR = Role(
         s.BUDGET_EVENT,  # `trunkline budget reset`
     ),
     counts=(s.BUDGET_COUNTER,),
-    subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT, s.PANIC_STOPPED),
+    subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT, s.TURN_FACT, s.PANIC_STOPPED),
     reads_streams=(
         *CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.COST_STREAM, s.DEAD_STREAM,
         s.RESULT_STORE.stream_name,  # `trunkline results`
@@ -257,7 +257,7 @@ def channel_role(name: str) -> Role:
         serves=(s.TELL_OWNER,),
         keys=(("channel", name),),
         calls=(*CHANNEL_OPERATIONS, *s.ABILITIES),
-        subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT),
+        subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT, s.TURN_FACT),
         reads_streams=CHANNEL_READER,
         puts_objects=(s.AUDIO_STORE,),
         channels=(name,),
@@ -304,7 +304,7 @@ def plugin_role(name: str, channels: tuple[str, ...] = ()) -> Role:
     return replace(
         served,
         calls=(*CHANNEL_OPERATIONS, *s.ABILITIES),
-        subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT),
+        subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT, s.TURN_FACT),
         reads_streams=CHANNEL_READER,
         puts_objects=(s.AUDIO_STORE,),
         channels=channels,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.channels.records import RecordChanged as RecordChanged
     from trunkline.contracts.gateway.answerer import Answerer as Answerer
     from trunkline.contracts.models.listing import AdapterListing as AdapterListing
+    from trunkline.contracts.turns.begun_turn import BegunTurn as BegunTurn
     from trunkline.contracts.turns.context_view import ContextView as ContextView
     from trunkline.contracts.turns.context_view import SentPart as SentPart
     from trunkline.workers.channels.account_lease import AccountLease as AccountLease
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.account_lease import LeaseLost as LeaseLost
     from trunkline.workers.channels.account_report import AccountReport as AccountReport
     from trunkline.workers.channels.account_session import AccountSession as AccountSession
-    from trunkline.workers.channels.account_session import ChatMessage as ChatMessage
     from trunkline.workers.channels.approval_buttons import Button as Button
     from trunkline.workers.channels.approval_buttons import approval_buttons as approval_buttons
     from trunkline.workers.channels.approval_text import ApprovalDecision as ApprovalDecision
@@ -36,9 +36,17 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.approval_text import parse_decision as parse_decision
     from trunkline.workers.channels.approval_text import submit_decision as submit_decision
     from trunkline.workers.channels.approval_text import waiting_approval as waiting_approval
+    from trunkline.workers.channels.attached_chats import ASKED as ASKED
+    from trunkline.workers.channels.attached_chats import CHAT_KEY as CHAT_KEY
+    from trunkline.workers.channels.attached_chats import AttachedChat as AttachedChat
+    from trunkline.workers.channels.attached_chats import AttachedChats as AttachedChats
+    from trunkline.workers.channels.attached_chats import describe_speaker as describe_speaker
+    from trunkline.workers.channels.attached_chats import is_of_attached_chat as is_of_attached_chat
+    from trunkline.workers.channels.attached_chats import quote_message as quote_message
     from trunkline.workers.channels.chat_account import ChatAccount as ChatAccount
     from trunkline.workers.channels.chat_channel import ChatChannel as ChatChannel
     from trunkline.workers.channels.chat_commands import CHAT_COMMANDS as CHAT_COMMANDS
+    from trunkline.workers.channels.chat_message import ChatMessage as ChatMessage
     from trunkline.workers.channels.chat_posts import ChatPosts as ChatPosts
     from trunkline.workers.channels.chats import Chats as Chats
     from trunkline.workers.channels.chats import ChatState as ChatState

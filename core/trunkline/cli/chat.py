@@ -37,10 +37,11 @@ def command(block: str | None, conversation: str | None, channel: str) -> int:
     from trunkline.cli.aio import run
     from trunkline.contracts.channels.foreground_channel import TerminalSession
 
-    return run(_chat, TerminalSession(block, conversation), channel, at_terminal=True)
+    return run(run_chat, TerminalSession(block, conversation), channel, at_terminal=True)
 
 
-async def _chat(session: "TerminalSession", name: str) -> int:
+async def run_chat(session: "TerminalSession", name: str) -> int:
+    """Talk in this terminal by the channel ``name``, and return the exit status."""
     from dataclasses import replace
     from functools import partial
 

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 COMMANDS: dict[str, str] = {
     "chat": "Talk with an agent in this terminal.",
+    "attach": "Watch and continue a conversation that other channels take part in.",
     "say": "Send one message and print the answer.",
     "up": "Run the platform: the bus and all five workers.",
     "run": "Run one worker as a process.",

@@ -35,6 +35,7 @@ from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
 from trunkline.contracts.models.abilities_client import ModelAbilities
 from trunkline.contracts.models.listing import AdapterListing
+from trunkline.contracts.turns.begun_turn import BegunTurn
 from trunkline.contracts.turns.context_view import ContextView, SentPart
 from trunkline.contracts.turns.feed_messages import ApprovalRequested, FeedEvent, TextDelta, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
@@ -57,6 +58,8 @@ class _Turn:
     id: str
     message: SendMessage
     conversation: str
+    channel: str
+    message_id: str
     events: list[FeedEvent] = field(default_factory=list)
     grown: anyio.Event = field(default_factory=anyio.Event)
     cancelled: anyio.Event = field(default_factory=anyio.Event)
@@ -102,7 +105,8 @@ class ScriptedGateway:
     a call takes effect. ``approvals()`` yields the approvals that ``answer`` requests, and those that
     ``request_approval`` and ``ask_question`` add as if the turn of another channel waited. While ``away`` is true,
     every method raises Unavailable and watches end with it. ``model_abilities`` are those of every block.
-    ``channel_records`` are the records of the channel, which outlive it.
+    ``channel_records`` are the records of the channel, which outlive it. ``channel`` is the name under which the
+    channel's messages arrive.
     """
 
     def __init__(
@@ -120,6 +124,8 @@ class ScriptedGateway:
         self.scopes: list[ApprovalScope] = []
         self.answers: list[str] = []
         self.next_decision = anyio.Event()
+        self.channel = ""
+        self._next_turn = anyio.Event()
         self._asked: dict[str, Approval] = {}
         self._news = anyio.Event()
         self.who_answers = Answerer(label="scripted/model", window=8_000)
@@ -163,6 +169,12 @@ class ScriptedGateway:
         self._conversations[conversation] = (summary, kept)
         return conversation
 
+    async def say_elsewhere(
+        self, conversation: str, content: str, *, channel: str = "http"
+    ) -> MessageAccepted:
+        """Send a message to a conversation as if it came through another channel."""
+        return await self._accept(SendMessage(content=content, conversation=conversation), channel)
+
     def request_approval(
         self, question: str, *, tool: str = "send_mail", detail: str = "to: a@example.org"
     ) -> Approval:
@@ -202,6 +214,9 @@ class ScriptedGateway:
     # The protocol --------------------------------------------------------------------------------------------
 
     async def send(self, message: SendMessage) -> MessageAccepted:
+        return await self._accept(message, self.channel)
+
+    async def _accept(self, message: SendMessage, channel: str) -> MessageAccepted:
         await self._answering()
         if self.refuses is not None:
             raise self.refuses
@@ -213,17 +228,41 @@ class ScriptedGateway:
         conversation = message.conversation or self.add_conversation(block, message.history or ())
         if conversation not in self._conversations:
             raise _not_found()
-        turn = _Turn(new_id("turn"), message, conversation)
+        turn = _Turn(new_id("turn"), message, conversation, channel, new_id("msg"))
         accepted = MessageAccepted(
-            block=block, conversation=conversation, turn=turn.id, message_id=new_id("msg")
+            block=block, conversation=conversation, turn=turn.id, message_id=turn.message_id
         )
         self._turns[turn.id] = turn
+        self._next_turn.set()
+        self._next_turn = anyio.Event()
         self._by_client[message.client_id or turn.id] = accepted
         self._tasks.start_soon(self._play, turn, accepted)
         return accepted
 
     def watch(self, conversation: str, turn: str, *, after: str = "") -> _Watch:
         return _Watch(self, self._turn(turn), after)
+
+    async def turns(self, conversation: str, *, after: str | None = None) -> AsyncGenerator[BegunTurn, None]:
+        turns = self._turns_of(conversation)
+        names = [turn.id for turn in turns]
+        if after is None:
+            next_one = next((number for number, turn in enumerate(turns) if not turn.ended), len(turns))
+        else:
+            next_one = names.index(after) + 1 if after in names else 0
+        while True:
+            news = self._next_turn
+            for turn in self._turns_of(conversation)[next_one:]:
+                next_one += 1
+                said = turn.message
+                message = Message(
+                    id=turn.message_id,
+                    role="user",
+                    content=said.content,
+                    metadata=said.metadata,
+                    turn=turn.id,
+                )
+                yield BegunTurn(conversation, turn.id, turn.channel, "owner", message)
+            await news.wait()
 
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
         await self._answering()
@@ -283,7 +322,8 @@ class ScriptedGateway:
             raise _not_found()
         summary, messages = self._conversations[conversation]
         shown = [message for message in messages if include_tools or message.role != "tool"]
-        return ConversationView(summary=summary, messages=tuple(shown))
+        running = next((turn.id for turn in self._turns_of(conversation) if not turn.ended), None)
+        return ConversationView(summary=summary, messages=tuple(shown), running=running)
 
     async def conversations(self, query: ListConversations) -> ConversationPage:
         await self._answering()
@@ -352,6 +392,9 @@ class ScriptedGateway:
     async def _answering(self) -> None:
         await anyio.lowlevel.checkpoint()
         self.raise_if_unavailable()
+
+    def _turns_of(self, conversation: str) -> list[_Turn]:
+        return [turn for turn in self._turns.values() if turn.conversation == conversation]
 
     def _turn(self, turn: str) -> _Turn:
         if turn not in self._turns:

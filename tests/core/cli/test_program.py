@@ -44,7 +44,7 @@ def test_every_command_has_a_help_with_examples() -> None:
         assert f"trunkline {name}" in help_text.partition("Examples:")[2], name
 
 
-CONVERSE = {"chat", "conversations open"}
+CONVERSE = {"attach", "chat", "conversations open"}
 SERVE = {"up", "run", "mcp serve", "mcp login", "remote invite", "remote join", "remote serve"}
 PRINT_A_TEXT = {"auth export", "completion", "remote accounts", "results show"}
 CHANGE_SETTINGS = {"mcp add", "mcp remove", "remote revoke"} | {

@@ -101,6 +101,7 @@ class TelegramSession(AccountSession):
         if incoming.kind == "moved":
             await self.chats.move(_chat_key(incoming.chat), _chat_key(int(incoming.text)))
             await self._chat_posts.note_move(incoming.chat, int(incoming.text))
+            await self.attached.move(_chat_key(incoming.chat), _chat_key(int(incoming.text)), incoming.text)
         elif incoming.user not in self._settings.owners:
             await self._meet_stranger(incoming)
         elif incoming.kind == "button":

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from trunkline.api.channel import ForegroundChannel, Gateway, TerminalSession
@@ -24,7 +25,7 @@ class TerminalChannel(ForegroundChannel):
 
         Returns 0, 1 (a turn or command failed), 3 (a turn waits for a decision), or 130 (Ctrl-C).
         """
-        asked = TerminalSession(session.block or self._settings.block, session.conversation, session.trace)
+        asked = replace(session, block=session.block or self._settings.block)
         at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
         if at_terminal and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", ""):
             from trunkline_terminal.interactive_chat import InteractiveChat

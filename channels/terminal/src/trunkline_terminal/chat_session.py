@@ -12,12 +12,14 @@ from msgspec.structs import replace
 
 from trunkline import Block, Message, RemoteFault, TrunklineError, new_id
 from trunkline.api.channel import (
+    CHAT_KEY,
     AdapterListing,
     Answerer,
     ApprovalDecision,
     Gateway,
     TerminalSession,
     approval_news,
+    describe_speaker,
     submit_decision,
     waiting_approval,
 )
@@ -58,7 +60,7 @@ class ChatSession:
     ) -> None:
         self.gateway, self.screen, self.terminal_session = gateway, screen, session
         self.outage = OutageNotice(screen, self.show_status)
-        self.turns = TurnQueue(gateway, screen, self.outage, render)
+        self.turns = TurnQueue(gateway, screen, self.outage, render, attached=session.attached)
         self.place = ChatLocation(session.block)
         self.blocks: tuple[Block, ...] = ()
         self.answerer = Answerer()
@@ -70,6 +72,12 @@ class ChatSession:
         """The conversations that ``/conversations`` listed last."""
         self.failed = False
         self._handing_in: anyio.CancelScope | None = None
+        self._name = new_id("terminal")
+        """What the messages of this session say about where they were written."""
+        self._seen = ""
+        """The last turn of the conversation that was shown when it was resumed."""
+        self._moved = anyio.Event()
+        """Set when the person goes to another conversation."""
 
     # Beginning -----------------------------------------------------------------------------------------------
 
@@ -134,6 +142,7 @@ class ChatSession:
         self.place = ChatLocation(summary.block, summary.id, summary.title or "")
         self._show_recent(view)
         ended = [one for one in view.messages if view.running is None or one.turn != view.running]
+        self._seen = next((one.turn for one in reversed(ended) if one.turn), "")
         self.turns.restore_results(ended)
         if view.running:
             self.turns.follow(TurnRef(summary.id, view.running))
@@ -166,6 +175,8 @@ class ChatSession:
             self._note_refusal(fault.message)
         except TrunklineError as error:
             self._note_refusal(f"{error.sentence} {error.hint}".rstrip())
+        finally:
+            self._moved.set()
         return True
 
     async def _handle(self, line: str) -> bool:
@@ -189,6 +200,7 @@ class ChatSession:
             block=None if place.conversation else place.block,
             conversation=place.conversation,
             client_id=new_id("line"),
+            metadata={CHAT_KEY: self._name},
             history=await self._history(),
             model=None if place.conversation else place.model,
         )
@@ -208,7 +220,11 @@ class ChatSession:
             return False
         followed = running.followed
         message = SendMessage(
-            content=content, conversation=followed.conversation, client_id=new_id("line"), steer=followed.turn
+            content=content,
+            conversation=followed.conversation,
+            client_id=new_id("line"),
+            metadata={CHAT_KEY: self._name},
+            steer=followed.turn,
         )
         accepted = await self._submit(message)
         if accepted is not None:
@@ -245,6 +261,31 @@ class ChatSession:
             place.loaded = ()
             return None
         return (*place.loaded, *stored)
+
+    # What others say -----------------------------------------------------------------------------------------
+
+    async def follow_others(self) -> None:
+        """Show what is said in the conversation through other channels, until cancelled. Without ``attached`` do
+        nothing."""
+        while self.terminal_session.attached:
+            self._moved = anyio.Event()
+            conversation = self.place.conversation
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as tasks:
+                    if conversation is not None:
+                        tasks.start_soon(self._follow_others, conversation)
+                    while self.place.conversation == conversation:
+                        await self._moved.wait()
+                        self._moved = anyio.Event()
+                    scope.cancel()
+
+    async def _follow_others(self, conversation: str) -> None:
+        async with aclosing(self.gateway.turns(conversation, after=self._seen)) as turns:
+            async for begun in turns:
+                message = begun.message
+                own = message is not None and message.metadata.get(CHAT_KEY) == self._name
+                asked = "" if own or message is None else f"{describe_speaker(begun)}: {message.content}"
+                self.turns.follow(TurnRef(conversation, begun.turn, message.id if message else "", asked))
 
     # What waits for a decision -------------------------------------------------------------------------------
 

@@ -58,6 +58,7 @@ class InteractiveChat:
                 self._session.update_status,
                 self._session.show_approvals,
                 self._session.show_budget_events,
+                self._session.follow_others,
                 self._dispatch,
                 self._interrupts,
                 _preload,

@@ -45,6 +45,7 @@ class PipedChat:
             tasks.start_soon(self._interrupts, tasks.cancel_scope)
             tasks.start_soon(self._session.show_approvals)
             tasks.start_soon(self._session.show_budget_events)
+            tasks.start_soon(self._session.follow_others)
             await self._handle_lines()
             tasks.cancel_scope.cancel()
         return self._exit_status()

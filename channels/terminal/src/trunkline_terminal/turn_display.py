@@ -50,11 +50,13 @@ QUESTION_DELAY = 0.1
 
 @dataclass(frozen=True, slots=True)
 class TurnRef:
-    """A turn to show. ``message`` is the id of the message that began it."""
+    """A turn to show. ``message`` is the id of the message that began it. ``asked`` quotes that message if it was
+    written elsewhere."""
 
     conversation: str
     turn: str
     message: str = ""
+    asked: str = ""
 
 
 class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,14 +72,16 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnDisplay:
-    """Shows a turn on a screen. Text is shown once, even when the feed repeats it."""
+    """Shows a turn on a screen. Text is shown once, even when the feed repeats it. A turn that waits for a decision is
+    left where nobody can be asked, unless the session is ``attached``."""
 
     def __init__(
         self, gateway: Gateway, screen: Screen, outage: OutageNotice, followed: TurnRef, render: Render = None,
-        results: Results | None = None,
+        results: Results | None = None, *, attached: bool = False,
     ) -> None:  # fmt: skip
         self._gateway, self._screen, self._outage, self.followed = gateway, screen, outage, followed
         self._render, self._results = render, deque() if results is None else results
+        self._attached = attached
         self._worded = ""
         self.steered: set[str] = set()
         self._began = self._heard = monotonic()
@@ -227,8 +231,9 @@ class TurnDisplay:
             self._screen.note(
                 text_format.decide_elsewhere_text(event, question=_is_question(event)), "warning"
             )
-            self._outcome = TurnResult(failed=True, undecided=True)
-            showing.cancel()
+            if not self._attached:  # else the decision is made elsewhere, and the turn goes on here
+                self._outcome = TurnResult(failed=True, undecided=True)
+                showing.cancel()
 
     async def _prompt_person(self, event: ApprovalRequested) -> ApprovalDecision | None:
         """Ask the person and return the decision; None where nobody can be asked."""
@@ -330,8 +335,17 @@ _REWORDED = (TextDelta, ReasoningDelta, ToolStarted, ToolEnded, MessageSteered)
 class TurnQueue:
     """The turns of this session: one is shown, the others wait for it."""
 
-    def __init__(self, gateway: Gateway, screen: Screen, outage: OutageNotice, render: Render = None) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        screen: Screen,
+        outage: OutageNotice,
+        render: Render = None,
+        *,
+        attached: bool = False,
+    ) -> None:
         self._gateway, self._screen, self._outage, self._render = gateway, screen, outage, render
+        self._attached = attached
         self.waiting: deque[TurnRef] = deque()
         self.results: Results = deque(maxlen=MAX_RESULTS)
         self._known: set[str] = set()
@@ -396,10 +410,18 @@ class TurnQueue:
 
     async def _show(self, followed: TurnRef) -> None:
         self.running = TurnDisplay(
-            self._gateway, self._screen, self._outage, followed, self._render, self.results
+            self._gateway,
+            self._screen,
+            self._outage,
+            followed,
+            self._render,
+            self.results,
+            attached=self._attached,
         )
         self.last = followed
         self._change()
+        if followed.asked:
+            self._screen.message(followed.asked)
         try:
             outcome = await self.running.show()
         finally:

@@ -24,7 +24,7 @@ stopped; or the turn ended otherwise. Empty if a person decided, or if no decisi
 CANCELLED_BY_PANIC = "panic"
 """The name recorded as the canceller of turns that panic ended."""
 
-_PLACES = {"cli": "on the command line", "terminal": "in the terminal"}
+_PLACES = {"cli": "on the command line", "terminal": "in the terminal", "http": "over HTTP"}
 
 
 def describe_decider(by: str) -> str:
@@ -32,7 +32,12 @@ def describe_decider(by: str) -> str:
     if by == "owner":
         return "the owner"
     kind, _, name = by.partition(":")
-    return f"the owner {_PLACES.get(name, f'in {name}')}" if kind == "channel" else by
+    return f"the owner {describe_channel(name)}" if kind == "channel" else by
+
+
+def describe_channel(name: str) -> str:
+    """Return in words through which channel somebody speaks, such as "in the terminal"."""
+    return _PLACES.get(name, f"in {name}")
 
 
 def describe_withdrawal(why: WithdrawalReason, by: str) -> str:

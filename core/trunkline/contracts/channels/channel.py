@@ -17,6 +17,7 @@ from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
 from trunkline.contracts.models.abilities_client import ModelAbilities
 from trunkline.contracts.models.listing import AdapterListing
+from trunkline.contracts.turns.begun_turn import BegunTurn
 from trunkline.contracts.turns.context_view import ContextView
 from trunkline.contracts.turns.feed_messages import FeedEvent
 from trunkline.errors import Unavailable
@@ -79,6 +80,20 @@ class Gateway(Protocol):
 
         Raises:
             ValueError: ``after`` is no position.
+        """
+        ...
+
+    def turns(self, conversation: str, *, after: str | None = None) -> AsyncGenerator[BegunTurn, None]:
+        """Iterate over the turns of a conversation as they begin, whichever channel their messages come from: those
+        after the turn ``after``, or all that are kept with ``after=""``. None begins with the turn that runs, if there
+        is one. The iteration does not end by itself. Close it to end it.
+
+        Guarantees: the turns come in the order in which the agent answers, the same for every reader. None is missed or
+        repeated. While the bus is unreachable it waits.
+
+        Not guaranteed: turns that are no longer kept (``retention.journal_days``).
+
+        Raises nothing.
         """
         ...
 

@@ -12,12 +12,14 @@ class TerminalSession:
     """The options that a person gave on the command line.
 
     ``conversation`` is the conversation to continue. ``block`` is the block of a new conversation; None lets the
-    gateway's rules choose. ``trace`` returns the trace of a turn as lines of plain text; None if not available.
+    gateway's rules choose. ``trace`` returns the trace of a turn as lines of plain text; None if not available. With
+    ``attached`` the channel also shows what is said in the conversation through other channels.
     """
 
     block: str | None = None
     conversation: str | None = None
     trace: Callable[[str], Awaitable[str]] | None = None
+    attached: bool = False
 
 
 class ForegroundChannel(Channel):

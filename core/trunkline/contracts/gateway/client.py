@@ -4,6 +4,7 @@ A request without an answer is sent again with the same client id, so an accepte
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from typing import Any, Literal, TypeVar
 
 import anyio
@@ -65,7 +66,9 @@ from trunkline.contracts.gateway.messages import (
 )
 from trunkline.contracts.models.abilities_client import BlockAbilities
 from trunkline.contracts.models.listing import LISTING_SECONDS, AdapterListing, ListModels, ModelListings
+from trunkline.contracts.turns.begun_turn import BegunTurn, read_begun_turn
 from trunkline.contracts.turns.context_view import ContextView, GetContext
+from trunkline.contracts.turns.conversation_turns import ConversationTurns
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.contracts.turns.poll_limiter import PollLimiter
@@ -103,6 +106,9 @@ class GatewayClient:
         self._channel = channel
         self._timeout = timeout
         self._poll_limiter = PollLimiter()
+        self._turns = ConversationTurns(bus, self._poll_limiter)
+        self._listens = anyio.Lock()
+        self._hears_turns = False
 
     async def send(self, message: SendMessage) -> MessageAccepted:
         """Send a message. When this method returns, the message is stored on disk. It counts once, however often it is
@@ -117,6 +123,17 @@ class GatewayClient:
     def watch(self, conversation: str, turn: str, *, after: str = "") -> FeedReader:
         """Return a reader of the turn's events after ``after``. Raises ValueError if ``after`` is not a position."""
         return FeedReader(self._bus, conversation, turn, after=after, poll_limiter=self._poll_limiter)
+
+    async def turns(self, conversation: str, *, after: str | None = None) -> AsyncGenerator[BegunTurn, None]:
+        """Yield the turns of a conversation as they begin, until closed. Raises nothing."""
+        async with self._listens:
+            if not self._hears_turns:
+                await self._turns.open()
+                self._hears_turns = True
+        async with aclosing(self._turns.watch(conversation, after)) as turns:
+            async for turn in turns:
+                if turn != after:
+                    yield await read_begun_turn(self._bus, conversation, turn)
 
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
         """End a turn. A turn that has ended stays as it is. Raises RemoteFault ``not_found`` if it does not exist."""

@@ -2,8 +2,7 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import anyio
@@ -15,8 +14,10 @@ from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.errors import Unavailable
 from trunkline.workers.channels.answer_writer import AnswerWriter, PostWriter
 from trunkline.workers.channels.approval_text import parse_decision
+from trunkline.workers.channels.attached_chats import CHAT_KEY, AttachedChats, is_of_attached_chat
 from trunkline.workers.channels.chat_account import ChatAccount
 from trunkline.workers.channels.chat_commands import decide_by_words, run_chat_command
+from trunkline.workers.channels.chat_message import ChatMessage
 from trunkline.workers.channels.chat_posts import ChatPosts
 from trunkline.workers.channels.chats import Chats
 from trunkline.workers.channels.delivery_ledger import (
@@ -25,7 +26,7 @@ from trunkline.workers.channels.delivery_ledger import (
     OutboundDelivery,
     PostRefused,
 )
-from trunkline.workers.channels.incoming_files import FileRefused, IncomingFile, message_with_files
+from trunkline.workers.channels.incoming_files import FileRefused, message_with_files
 from trunkline.workers.channels.owner_notices import OwnerNotices
 from trunkline_bus import RemoteFault
 from trunkline_bus.backoff import Backoff
@@ -36,25 +37,6 @@ T = TypeVar("T")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds between two attempts to reach the service or the gateway: doubled each time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatMessage:
-    """A message of the owner. ``id`` is the same whenever the service delivers it again, and never that of another
-    message. ``chat`` is the key of the chat or thread in ``Chats``; ``place`` and ``details`` are where the answer is
-    shown. ``command`` is the name of a command, and ``text`` what follows it. A message with ``reply`` is answered
-    with this text, and reaches no agent. ``files`` returns the files of the message: it is called when they are needed,
-    and again after Unavailable. The sentence of a FileRefused that it raises answers the message.
-    """
-
-    id: str
-    chat: str
-    place: str
-    text: str
-    command: str = ""
-    reply: str = ""
-    files: Callable[[], Awaitable[Sequence[IncomingFile]]] | None = None
-    details: Mapping[str, str] = field(default_factory=dict)
 
 
 class AccountSession(ABC):
@@ -78,6 +60,7 @@ class AccountSession(ABC):
         self._account = account
         self._posts = posts
         self._ledger = DeliveryLedger(records, account.id, posts)
+        self.attached = AttachedChats(gateway, self._ledger, account.channel, account.id, self._deliver)
         self._notices = OwnerNotices(self._ledger, posts, account)
         self._tasks: TaskGroup
 
@@ -108,7 +91,10 @@ class AccountSession(ABC):
     async def _go_on(self, left: Sequence[OutboundDelivery]) -> None:
         """Continue what a former process left."""
         approvals = [one for one in left if "approval" in one.state.details]
+        self._tasks.start_soon(self.attached.run, left)
         for delivery in left:
+            if is_of_attached_chat(delivery):
+                continue
             if delivery.state.turn or "text" in delivery.state.details:
                 self._tasks.start_soon(self._deliver, delivery)
             elif delivery not in approvals:  # a notice, whose sender was told that it may have arrived
@@ -139,7 +125,7 @@ class AccountSession(ABC):
         """
         if await self._ledger.find(message.id) is not None:
             return
-        details = dict(message.details)
+        details = {**message.details, CHAT_KEY: message.chat}
         said = await self._when_available(lambda: self._said(message))
         if isinstance(said, str):
             state = DeliveryState(id=message.id, place=message.place, details={**details, "text": said})
@@ -158,9 +144,7 @@ class AccountSession(ABC):
         if message.reply:
             return message.reply
         if message.command:
-            return await run_chat_command(
-                self.gateway, self.chats, message.chat, message.command, message.text
-            )
+            return await run_chat_command(self.gateway, self.chats, self.attached, message)
         if parse_decision(message.text) is not None:
             said = await decide_by_words(self.gateway, message.text)
             if said:
@@ -180,6 +164,7 @@ class AccountSession(ABC):
             client_id=f"{self._account.channel}:{self._account.id}:{message.id}",
             conversation=known,
             block=state.block if known is None else None,
+            metadata=self.attached.metadata(message.chat),
         )
         if message.files is not None:
             files = await message.files()
@@ -189,6 +174,7 @@ class AccountSession(ABC):
         except RemoteFault as fault:
             if known is None or fault.code != "not_found":
                 raise
+            await self.attached.detach(message.chat)
             await self.chats.put(message.chat, msgspec.structs.replace(state, conversation=None, turn=""))
             return await self._send(message)
         now = msgspec.structs.replace(state, conversation=accepted.conversation, turn=accepted.turn)
@@ -234,8 +220,10 @@ class AccountSession(ABC):
             await pause.sleep()
 
     async def _show(self, delivery: OutboundDelivery) -> None:
-        if delivery.state.turn:
-            await AnswerWriter(self.gateway, self._posts, delivery, self._account.edit_seconds).run()
+        state = delivery.state
+        if state.turn:
+            chat = self.attached.name(state.details.get(CHAT_KEY, ""))
+            await AnswerWriter(self.gateway, self._posts, delivery, self._account.edit_seconds, chat).run()
         else:
             await PostWriter(self._posts, delivery).show(self._posts.plain(delivery.state.details["text"]))
             await delivery.finish()

@@ -7,6 +7,7 @@ import anyio
 from trunkline.contracts.channels.channel import Gateway, TurnStream
 from trunkline.contracts.turns.feed_messages import ApprovalRequested, FeedEvent, TurnEnded
 from trunkline.errors import Unavailable
+from trunkline.workers.channels.attached_chats import ASKED
 from trunkline.workers.channels.chat_posts import ChatPosts
 from trunkline.workers.channels.delivery_ledger import OutboundDelivery
 from trunkline.workers.channels.letter_channel import TurnText
@@ -50,18 +51,28 @@ class PostWriter:
 
 
 class AnswerWriter:
-    """Follows one turn to its end and shows it. ``edit_seconds`` is the time between two edits."""
+    """Follows one turn to its end and shows it. ``edit_seconds`` is the time between two edits. Messages that were
+    added to the turn are quoted, but not those that were written in ``chat`` (``AttachedChats.name``).
+    """
 
     def __init__(
-        self, gateway: Gateway, posts: ChatPosts, delivery: OutboundDelivery, edit_seconds: float
+        self,
+        gateway: Gateway,
+        posts: ChatPosts,
+        delivery: OutboundDelivery,
+        edit_seconds: float,
+        chat: str,
     ) -> None:
         self._gateway = gateway
         self._posts = posts
         self._delivery = delivery
         self._edit_seconds = edit_seconds
         self._writer = PostWriter(posts, delivery)
-        self._text = TurnText()
+        self._text = TurnText(chat=chat)
+        self._asked = delivery.state.details.get(ASKED, "")
         self._changed = anyio.Event()
+        if self._asked:
+            self._changed.set()
         self._ended = anyio.Event()
         self._reason = ""
 
@@ -79,7 +90,7 @@ class AnswerWriter:
         if failure is not None:
             raise failure
         text = self._text.text or NOTHING.get(self._reason, "The answer is empty.")
-        await self._writer.show(self._posts.draw(text) or self._posts.draw(NOTHING["stop"]))
+        await self._writer.show(self._drawn(text) or self._drawn(NOTHING["stop"]))
         await self._delivery.finish()
 
     async def _show_growing(self) -> None:
@@ -87,11 +98,15 @@ class AnswerWriter:
         while not self._ended.is_set():
             await self._changed.wait()
             self._changed = anyio.Event()
-            contents = self._posts.draw(self._text.text)
+            contents = self._drawn(self._text.text)
             if contents and not self._ended.is_set():
                 await self._writer.show(contents)
             with anyio.move_on_after(self._edit_seconds):
                 await self._ended.wait()
+
+    def _drawn(self, text: str) -> Sequence[str]:
+        """Return the posts of the answer so far, below the message that it answers if that was written elsewhere."""
+        return self._posts.draw("\n\n".join(part for part in (self._asked, text) if part))
 
     async def _show_typing(self) -> None:
         while not self._text.text:

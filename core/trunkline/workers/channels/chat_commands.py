@@ -6,9 +6,13 @@ from dataclasses import dataclass
 import msgspec
 
 from trunkline.contracts.channels.channel import Gateway
-from trunkline.errors import Unavailable
+from trunkline.contracts.conversations.messages import ListConversations
+from trunkline.errors import TrunklineError, Unavailable
 from trunkline.workers.channels.approval_text import parse_decision, submit_decision, waiting_approval
+from trunkline.workers.channels.attached_chats import AttachedChats
+from trunkline.workers.channels.chat_message import ChatMessage
 from trunkline.workers.channels.chats import Chats, ChatState
+from trunkline.workers.channels.conversation_lookup import conversation_found
 from trunkline.workers.channels.model_command import describe_answerer, run_model_command
 from trunkline_bus import RemoteFault
 
@@ -21,9 +25,14 @@ CHAT_COMMANDS = {
     "approve": "Allow a call: /approve ID",
     "deny": "Deny a call: /deny ID",
     "cost": "What the last answer used",
+    "attach": "Show all of a conversation here: /attach ID",
+    "detach": "Show only what is asked here",
     "help": "List the commands",
 }
 """The commands that a menu shows, with what each does."""
+
+LISTED = 8
+"""The number of conversations that /attach lists."""
 
 NO_CONVERSATION = "There is no conversation yet: send a message first."
 
@@ -34,23 +43,32 @@ class _Call:
 
     gateway: Gateway
     chats: Chats
-    chat: str
-    name: str
-    words: str
+    attached: AttachedChats
+    message: ChatMessage
     state: ChatState
+
+    @property
+    def chat(self) -> str:
+        return self.message.chat
+
+    @property
+    def words(self) -> str:
+        return self.message.text
 
     async def remember(self, **changes: object) -> None:
         state = msgspec.structs.replace(self.state, **changes)
         await self.chats.put(self.chat, state)
 
 
-async def run_chat_command(gateway: Gateway, chats: Chats, chat: str, name: str, words: str) -> str:
+async def run_chat_command(
+    gateway: Gateway, chats: Chats, attached: AttachedChats, message: ChatMessage
+) -> str:
     """Carry out a command of the owner, and return what to say. Raises Unavailable if no gateway answers."""
-    run = _RUN.get(name)
+    run = _RUN.get(message.command)
     if run is None:
-        return f"There is no command /{name}. /help lists the commands."
+        return f"There is no command /{message.command}. /help lists the commands."
     try:
-        return await run(_Call(gateway, chats, chat, name, words, await chats.get(chat)))
+        return await run(_Call(gateway, chats, attached, message, await chats.get(message.chat)))
     except RemoteFault as fault:
         return fault.message
 
@@ -78,6 +96,7 @@ async def _help(call: _Call) -> str:
 
 
 async def _new(call: _Call) -> str:
+    await call.attached.detach(call.chat)
     await call.remember(conversation=None, turn="")
     return "The next message begins a new conversation."
 
@@ -90,6 +109,7 @@ async def _block(call: _Call) -> str:
         return f"Here you talk with {current}. The blocks: {', '.join(names)}. /block NAME chooses another."
     if wanted not in names:
         return f"There is no block {wanted}. The blocks: {', '.join(names)}."
+    await call.attached.detach(call.chat)
     await call.remember(block=wanted, conversation=None, turn="")
     return f"Here you talk with {wanted}. The next message begins a new conversation."
 
@@ -124,8 +144,8 @@ async def _stop(call: _Call) -> str:
 
 
 async def _decide(call: _Call) -> str:
-    said = await decide_by_words(call.gateway, f"{call.name} {call.words}")
-    return said or f"Write the id of the call: /{call.name} ID"
+    said = await decide_by_words(call.gateway, f"{call.message.command} {call.words}")
+    return said or f"Write the id of the call: /{call.message.command} ID"
 
 
 async def _cost(call: _Call) -> str:
@@ -138,7 +158,43 @@ async def _cost(call: _Call) -> str:
     )
 
 
+async def _attach(call: _Call) -> str:
+    """Attach the chat to the named conversation, or to the one that it is in."""
+    shown = await call.attached.attached_to(call.chat)
+    if not call.words and (call.state.conversation is None or shown is not None):
+        return await _list_conversations(call, shown)
+    try:
+        conversation = await conversation_found(call.gateway, call.words or call.state.conversation or "")
+    except Unavailable:
+        raise
+    except TrunklineError as error:
+        return f"{error.sentence} {error.hint}"
+    message = call.message
+    summary = await call.attached.attach(
+        call.chat, conversation, place=message.place, details=message.details
+    )
+    await call.remember(conversation=conversation, block=summary.block)
+    return (
+        f"This chat now shows all of the conversation {summary.title or summary.id} (block {summary.block}), and what "
+        "you write here goes there. /detach ends that."
+    )
+
+
+async def _list_conversations(call: _Call, shown: str | None) -> str:
+    page = await call.gateway.conversations(ListConversations(limit=LISTED))
+    lines = [f"/attach {one.id}\n{one.title or 'without a title'}" for one in page.conversations]
+    begin = f"This chat shows the conversation {shown}." if shown else NO_CONVERSATION
+    return "\n\n".join([begin, *lines])
+
+
+async def _detach(call: _Call) -> str:
+    if not await call.attached.detach(call.chat):
+        return "This chat shows only what is asked here already."
+    return "This chat shows only what is asked here. What you write goes to the conversation as before."
+
+
 _RUN: dict[str, Callable[[_Call], Awaitable[str]]] = {
     "start": _help, "help": _help, "new": _new, "block": _block, "model": _model, "status": _status, "stop": _stop,
     "approve": _decide, "deny": _decide, "answer": _decide, "cost": _cost,
+    "attach": _attach, "detach": _detach,
 }  # fmt: skip

@@ -24,6 +24,7 @@ from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,
+    MessageSteered,
     TextDelta,
     TextReset,
     ToolEnded,
@@ -38,6 +39,7 @@ from trunkline.workers.channels.approval_text import (
     submit_decision,
     waiting_approval,
 )
+from trunkline.workers.channels.attached_chats import CHAT_KEY, quote_steering
 from trunkline.workers.channels.model_command import parse_model_command, run_model_command
 from trunkline_bus import RemoteFault
 from trunkline_bus.backoff import Backoff
@@ -249,7 +251,8 @@ class LetterChannel(Channel):
 
 @dataclass(slots=True)
 class TurnText:
-    """The text of a turn so far: its steps in order, notices about stored results, and the final line.
+    """The text of a turn so far: its steps in order, notices about stored results, and the final line. Messages that
+    were added to the turn are quoted, but not those that were written in ``chat`` (``AttachedChats.metadata``).
 
     Guarantees: the text follows from the events alone, so that a reader that begins anew has the same text.
 
@@ -259,6 +262,8 @@ class TurnText:
     steps: dict[int, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
+    chat: str = ""
+    added: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def apply(self, event: FeedEvent, wording: str | None) -> None:
         """Apply an event; ``wording`` replaces a piece of text when a plugin rewrites it. Raises nothing."""
@@ -274,6 +279,10 @@ class TurnText:
                 self.below = [approval_words(event.question, event.detail)]
             case ApprovalSettled():
                 self.below = []
+            case MessageSteered(message=message):
+                if not self.chat or message.metadata.get(CHAT_KEY) != self.chat:
+                    step = max(self.steps, default=-1)
+                    self.added.setdefault(message.id, (step, quote_steering(message)))
             case TurnEnded():
                 note = event.sentence or CUT_NOTE.get(event.reason, "")
                 self.below = [note] if note else []
@@ -281,5 +290,8 @@ class TurnText:
     @property
     def text(self) -> str:
         """The text for the person, without terminal control sequences. Raises nothing."""
-        said = [*(self.steps[step] for step in sorted(self.steps)), *self.kept.values(), *self.below]
+        # A message that was added comes after the step in which it arrived.
+        parts = [(step, 0, text) for step, text in self.steps.items()]
+        parts += [(step, 1 + number, text) for number, (step, text) in enumerate(self.added.values())]
+        said = [*(text for _, _, text in sorted(parts)), *self.kept.values(), *self.below]
         return printable("\n\n".join(part for part in said if part))

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from trunkline.contracts.turns.conversation_turns import ConversationTurns
 from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.errors import ErrorCode
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.services import Services
 from trunkline.workers.gateway.socket.bounded_log import ReaderBehind
-from trunkline.workers.gateway.socket.conversation_turns import ConversationTurns
 from trunkline.workers.gateway.socket.platform_watch import PlatformWatch
 from trunkline.workers.gateway.socket.turn_feed import TurnFeeds
 from trunkline_bus import background_tasks
