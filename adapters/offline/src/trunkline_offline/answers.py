@@ -20,7 +20,8 @@ MAX_SINGLE = 5
 HOW_TO = (
     "No model is configured. To talk to one, set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY. For a server of "
     "your own write into trunkline.toml a model in [adapters.ollama], or the base_url in [adapters.openai] (such as "
-    '"http://127.0.0.1:8000/v1" for vLLM). Then start again; `trunkline init` asks for what is needed.'
+    '"http://127.0.0.1:8000/v1" for vLLM). Then start again; '
+    "`trunkline init`, or First steps in the web app, asks for what is needed."
 )
 HELP = """I answer without a model: I look for the words of your question in memory and quote what I find.
 
