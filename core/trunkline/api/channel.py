@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.turns.begun_turn import BegunTurn as BegunTurn
     from trunkline.contracts.turns.context_view import ContextView as ContextView
     from trunkline.contracts.turns.context_view import SentPart as SentPart
+    from trunkline.runtime.http.server import serve_app as serve_app
     from trunkline.workers.channels.account_lease import AccountLease as AccountLease
     from trunkline.workers.channels.account_lease import LeaseHolder as LeaseHolder
     from trunkline.workers.channels.account_lease import LeaseLost as LeaseLost
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.chat_account import ChatAccount as ChatAccount
     from trunkline.workers.channels.chat_channel import ChatChannel as ChatChannel
     from trunkline.workers.channels.chat_commands import CHAT_COMMANDS as CHAT_COMMANDS
+    from trunkline.workers.channels.chat_commands import decide_by_words as decide_by_words
     from trunkline.workers.channels.chat_message import ChatMessage as ChatMessage
     from trunkline.workers.channels.chat_posts import ChatPosts as ChatPosts
     from trunkline.workers.channels.chats import Chats as Chats
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.delivery_ledger import PostRefused as PostRefused
     from trunkline.workers.channels.delivery_ledger import PostService as PostService
     from trunkline.workers.channels.delivery_ledger import UnfinishedPost as UnfinishedPost
+    from trunkline.workers.channels.http_listener import http_listener as http_listener
     from trunkline.workers.channels.incoming_files import FileRefused as FileRefused
     from trunkline.workers.channels.incoming_files import IncomingFile as IncomingFile
     from trunkline.workers.channels.incoming_files import message_with_files as message_with_files
