@@ -5,14 +5,19 @@ subscription of these tests is at an address of the internet to which nothing is
 """
 
 import json
+import os
+import re
+from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from playwright.async_api import Browser, Page, expect
 
 from trunkline.testing.platform import Platform
 
-from .conftest import visit
+from .conftest import CHROMIUM, CLOSE_SECONDS, QUIET, visit
+from .notification_server import DAEMON, notification_server
 from .test_pages import PHONE, axe, check_page
 from .test_web_passkeys import open_account, pair
 
@@ -85,8 +90,42 @@ async def test_the_service_worker_shows_what_was_pushed(browser: Browser, runnin
         assert "1 calls wait for your approval." in await pushed(page, url, "no JSON")
 
 
-async def pushed(page: Page, url: str, content: str) -> list[str]:
-    """Deliver a message to the service worker as the browser does, and return the texts that are shown."""
+async def test_a_click_on_a_notice_leads_to_the_approvals(
+    browser: Browser, running: Platform, tmp_path: Path
+) -> None:
+    """In the page that is open, which comes to the front, and in a new one if none is open. What was typed stays."""
+    if DAEMON is None:
+        pytest.skip("there is no dbus-daemon (apt-get install dbus-daemon)")
+    url, approvals = running.url.replace("127.0.0.1", "localhost"), re.compile(r"/#/approvals$")
+    async with notification_server() as desktop:
+        # Chromium leads a click to a profile, and the contexts of Playwright's browsers have none
+        context = await browser.browser_type.launch_persistent_context(
+            tmp_path / "profile", executable_path=CHROMIUM, args=[*QUIET, "--password-store=basic"],
+            env={**os.environ, "DBUS_SESSION_BUS_ADDRESS": desktop.address},
+            extra_http_headers={"authorization": f"Bearer {running.token}"}, locale="en-GB",
+        )  # fmt: skip
+        try:
+            page = context.pages[0]
+            await page.goto(url)
+            await context.grant_permissions(["notifications"], origin=url)
+            await page.get_by_label("Message", exact=True).fill("half a sentence")
+            await deliver(page, url, json.dumps({"count": 1, "approval": "k3v7q-x2pzd", "block": "garden"}))
+            await desktop.click("The block garden asks for your approval.")
+            await expect(page).to_have_url(approvals)
+            await page.get_by_role("link", name="Chat", exact=True).click()
+            await expect(page.get_by_label("Message", exact=True)).to_have_value("half a sentence")
+            await deliver(page, url, json.dumps({"count": 2}))
+            async with context.expect_page() as opened:
+                await page.goto("about:blank")
+                await desktop.click("2 calls wait for your approval.")
+            await expect(await opened.value).to_have_url(approvals)
+        finally:
+            with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+                await context.close()
+
+
+async def deliver(page: Page, url: str, content: str) -> None:
+    """Deliver a message to the service worker as the browser does."""
     await page.evaluate("navigator.serviceWorker.ready")
     session = await page.context.new_cdp_session(page)
     versions: list[dict[str, Any]] = []
@@ -97,6 +136,11 @@ async def pushed(page: Page, url: str, content: str) -> list[str]:
     await page.wait_for_timeout(200)
     message = {"origin": url, "registrationId": versions[-1]["registrationId"], "data": content}
     await session.send("ServiceWorker.deliverPushMessage", message)
+
+
+async def pushed(page: Page, url: str, content: str) -> list[str]:
+    """Deliver a message to the service worker, and return the texts that are shown."""
+    await deliver(page, url, content)
     await page.wait_for_timeout(500)
     shown: list[str] = await page.evaluate(
         "async () => (await (await navigator.serviceWorker.ready).getNotifications()).map((one) => one.body)"

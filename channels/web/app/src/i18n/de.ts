@@ -131,7 +131,7 @@ export const de: Texts = {
   "error.forbidden": "Das darfst du nicht. Bitte die Eigentümerin oder den Eigentümer um die Erlaubnis.",
   "error.not_found": "Das gibt es nicht, oder es ist nicht mit dir geteilt.",
   "error.conflict": "Inzwischen hat es sich geändert: {reason}",
-  "error.too_large": "Das ist zu groß. Sende einen kürzeren Text.",
+  "error.too_large": "Das ist zu groß: {reason} Sende einen kürzeren Text oder eine kleinere Datei.",
   "error.rate_limited": "Zu viel auf einmal. Warte einen Augenblick und sende dann erneut.",
   "error.panic": "Alles wurde angehalten („trunkline panic“). Nichts startet, bis jemand auf dem Rechner von Trunkline „trunkline panic --release“ sagt.",
   "error.storage_failure": "Das Gedächtnis kann nicht geschrieben werden. Prüfe die Festplatte oder führe „trunkline doctor“ aus.",

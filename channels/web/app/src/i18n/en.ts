@@ -130,7 +130,7 @@ export const en = {
   "error.forbidden": "You may not do this. Ask the owner for the permission.",
   "error.not_found": "It is not there, or not shared with you.",
   "error.conflict": "It was changed meanwhile: {reason}",
-  "error.too_large": "It is too large. Send a shorter text.",
+  "error.too_large": "{reason} Send a shorter text or a smaller file.",
   "error.rate_limited": "Too many at once. Wait a moment, then send again.",
   "error.panic": "Everything was stopped (“trunkline panic”). Nothing starts until the owner says “trunkline panic --release” on the machine of Trunkline.",
   "error.storage_failure": "Memory cannot be written. Look at the disk, or run “trunkline doctor”.",
