@@ -136,6 +136,30 @@ async def test_a_phone_has_one_column(browser: Browser, running: Platform) -> No
         await expect(page.get_by_role("heading", name="What shall we do?")).to_be_visible()
 
 
+async def test_a_block_is_shared_and_shared_no_longer(browser: Browser, running: Platform, axe: str) -> None:
+    """The owner sees with whom a block is shared, shares it for an action, and ends that; on a phone, too."""
+    auth = AuthClient(running.bus)
+    await running.gateway.create_block("orchard")
+    async with visit(browser, running.url, running.token, **PHONE) as found:
+        page = await found.open("#/blocks")
+        card = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="orchard"))
+        await card.get_by_role("button", name="Shared with").click()
+        await expect(card.get_by_text("Nobody but you may use it.")).to_be_visible()
+        await expect(card.get_by_text("trunkline auth create NAME")).to_be_visible()
+        await auth.create_identity("anna")
+        await card.get_by_role("button", name="Shared with").click()
+        await card.get_by_role("button", name="Shared with").click()
+        await card.get_by_label("may", exact=True).select_option("approve")
+        await card.get_by_role("button", name="Share", exact=True).click()
+        await expect(card.get_by_text("anna: read, chat and decide about calls")).to_be_visible()
+        await check_page(page, axe)
+        shared = await page.request.get(f"{running.url}/api/blocks/orchard/shares/anna")
+        assert (await shared.json())["action"] == "approve"
+        await card.get_by_role("button", name="Stop sharing with anna").click()
+        await expect(card.get_by_text("Nobody but you may use it.")).to_be_visible()
+        assert found.problems == []
+
+
 async def test_a_block_is_made_changed_and_put_away(signed_in: Visit, running: Platform) -> None:
     """MB-F26: a block is created, given a purpose, stopped, started, archived and restored; its file says so."""
     page = await signed_in.open("#/blocks")

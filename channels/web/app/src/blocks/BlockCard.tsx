@@ -1,4 +1,4 @@
-/** One block: its state and purpose, start and stop, settings, reset, archive and delete. */
+/** One block: its state and purpose, start and stop, settings, with whom it is shared, reset, archive and delete. */
 import { useState } from "react";
 
 import { api, dataOf, type Schemas } from "../api/client";
@@ -9,14 +9,17 @@ import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
 import { BlockSettings } from "./BlockSettings";
+import { BlockShares } from "./BlockShares";
 
 type Confirmed = "stop" | "reset" | "archive" | "delete";
 
 export function BlockCard({ block, onChanged }: { block: Schemas["BlockState"]; onChanged: () => void }) {
   const t = useTexts();
   const isOwner = useMay("owner");
+  const mayShare = useMay("owner", { everywhere: true });
   const [confirming, setConfirming] = useState<Confirmed | null>(null);
   const [isEdited, setEdited] = useState(false);
+  const [isShared, setShared] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
   const isOn = block.config.enabled !== false;
   const run = (request: Promise<unknown>) => {
@@ -44,6 +47,7 @@ export function BlockCard({ block, onChanged }: { block: Schemas["BlockState"]; 
           </Button>
         )}
         <Button aria-expanded={isEdited} onClick={() => setEdited(!isEdited)}>{t("blocks.settings")}</Button>
+        {mayShare && <Button aria-expanded={isShared} onClick={() => setShared(!isShared)}>{t("blocks.shares")}</Button>}
         {(["reset", "archive", "delete"] as const).map((action) => (
           <Button key={action} kind="danger" disabled={action === "delete" && !isOwner} onClick={() => setConfirming(action)}>
             {t(`blocks.${action}`)}
@@ -52,6 +56,7 @@ export function BlockCard({ block, onChanged }: { block: Schemas["BlockState"]; 
       </div>
       {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
       {isEdited && <BlockSettings block={block} onChanged={onChanged} />}
+      {isShared && <BlockShares block={block.name} />}
       {confirming !== null && (
         <Dialog title={`${t(`blocks.${confirming}`)}: ${block.name}`} submit={t(`blocks.${confirming}`)} isDangerous onClose={() => setConfirming(null)} onSubmit={() => run(actions[confirming]())}>
           <p>{t(`blocks.${confirming}.means`)}</p>
