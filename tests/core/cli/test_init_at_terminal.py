@@ -101,7 +101,7 @@ def test_bedrock_asks_for_the_profile_and_the_region(
     with init({**environ, "AWS_REGION": "us-west-2"}, provider) as terminal:
         terminal.wait_shows("Number [1]")
         terminal.type(number_of(terminal, "Amazon Bedrock"))
-        terminal.wait_shows("AWS profile (Enter: the standard credential chain)")
+        terminal.wait_shows("AWS profile (empty: the standard credential chain)")
         terminal.type("work")
         terminal.wait_shows("AWS region (Enter: AWS_REGION is us-west-2)")
         terminal.type("eu-central-1")

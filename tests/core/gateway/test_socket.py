@@ -403,13 +403,17 @@ async def test_an_oversized_frame_closes_with_1009(env: Environment) -> None:
     assert env.monitor.seen == []
 
 
-async def test_invalid_utf8_in_a_text_frame_closes_the_socket(env: Environment) -> None:
-    """RFC 6455 demands 1007 for it; in a binary frame it is refused like other bad JSON."""
+async def test_invalid_utf8_in_a_text_frame_closes_the_socket(
+    env: Environment, caplog: pytest.LogCaptureFixture
+) -> None:
+    """RFC 6455 demands 1007 for it; in a binary frame it is refused like other bad JSON. No error is logged: else a
+    client could fill the log."""
     async with socket(env) as client:
         with pytest.raises(ConnectionClosed) as closed, anyio.fail_after(60):
             await client.connection.send(b"\xff\xff", text=True)
             await client.connection.recv()
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 1007
+    assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 
 @pytest.mark.parametrize(

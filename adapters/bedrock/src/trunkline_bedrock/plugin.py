@@ -9,7 +9,7 @@ from trunkline_bedrock.settings import BedrockSettings
 SETUP = AdapterSetup(
     "Amazon Bedrock (the credentials of AWS, no key)",
     fields=(
-        SetupField("profile", "AWS profile (Enter: the standard credential chain)", ("AWS_PROFILE",)),
+        SetupField("profile", "AWS profile (empty: the standard credential chain)", ("AWS_PROFILE",)),
         SetupField("region", "AWS region", ("AWS_REGION", "AWS_DEFAULT_REGION")),
     ),
 )

@@ -9,6 +9,9 @@ from typing import Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+NOT_UTF8 = 1007
+"""The code with which a socket is closed after a text that is not UTF-8 (RFC 6455)."""
+
 
 class SocketProtocol(WebSocketsSansIOProtocol):
     """The protocol of one connection."""
@@ -24,6 +27,20 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True
+
+    def send_receive_event_to_app(self) -> None:
+        """Pass a message on. A text that is not UTF-8 closes the socket. uvicorn logs a traceback for each, with which
+        any client could fill the log.
+        """
+        if self.curr_msg_data_type == "text" and not self.close_sent:
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:
+                self.frames = []
+                self.conn.send_close(NOT_UTF8)
+                self.handle_parser_exception()
+                return
+        super().send_receive_event_to_app()
 
     def start_keepalive(self) -> None:
         """Drop the handshake, whose response was just sent, and begin to ping."""
