@@ -66,7 +66,7 @@ async def entrance(shared: Entrance) -> Entrance:
     return shared
 
 
-async def test_a_code_becomes_a_token_once(entrance: Entrance) -> None:
+async def test_CC_T6_a_code_becomes_a_token_once(entrance: Entrance) -> None:
     """CC-T6: the first exchange gives a token that is accepted; a second exchange of the code fails."""
     started = await entrance.auth.start_pairing(scope=TokenScope.CHAT, label="phone")
     first = await entrance.pair(started.code)

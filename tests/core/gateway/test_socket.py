@@ -349,7 +349,7 @@ HOSTILE: tuple[tuple[str | bytes, str, str | None, str | None], ...] = (
 )  # fmt: skip
 
 
-async def test_hostile_envelopes_are_refused_one_by_one(env: Environment) -> None:
+async def test_CC_T7_hostile_envelopes_are_refused_one_by_one(env: Environment) -> None:
     """CC-T7: each gets an error with its id, a code and the fixed sentence; the socket stays, and nothing changed."""
     async with socket(env) as client:
         for message, code, reply_to, field in HOSTILE:
@@ -429,7 +429,7 @@ async def test_invalid_utf8_in_a_text_frame_closes_the_socket(
         ("{token}", {"X-API-Key": "{token}"}, 401),
     ],
 )
-async def test_a_handshake_is_refused(
+async def test_CC_T5_a_handshake_is_refused(
     env: Environment,
     caplog: pytest.LogCaptureFixture,
     token: str | None,
