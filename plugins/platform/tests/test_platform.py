@@ -84,6 +84,31 @@ def results(events: tuple[object, ...]) -> list[str]:
     return [event.output for event in events if isinstance(event, ToolEnded)]
 
 
+async def test_without_a_channel_the_owners_preferences_decide(tmp_path: Path) -> None:
+    """The message is stored, and told once by the channel that the preferences name."""
+    news, other = News(), News()
+    other.name = "other"
+
+    class Channels:
+        @trunkline.hookimpl
+        def trunkline_channels(self) -> list[Channel]:
+            return [news, other]
+
+    config = {"channels.enabled": ("terminal", "news", "other")}
+    text = '[notices]\nchannels = ["other"]\n'
+    async with platform(tmp_path) as running:
+        await running.bus.call(
+            MEMORY_WRITE, WriteMemory(path="preferences.toml", content=text, actor="owner")
+        )
+    async with platform(tmp_path, config=config, plugins=[Channels()]) as running:
+        ended = await running.say('/tool send_channel_message content="The beans are up."')
+        assert "preferences" in results(ended.events)[0]
+        with anyio.fail_after(60):
+            while not other.reported:  # noqa: ASYNC110  told by a task of the worker
+                await anyio.sleep(0.02)
+    assert other.reported == ["From the agent of block main:\nThe beans are up."] and news.reported == []
+
+
 async def test_blocks_are_listed_with_their_descriptions(tmp_path: Path) -> None:
     """Each has its description, the asking one is marked; one with a broken file is listed too."""
     async with platform(tmp_path) as running:

@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from trunkline.contracts.approvals.messages import Approval, ApprovalScope
 from trunkline.contracts.blocks.messages import Block
+from trunkline.contracts.channels.owner_notice import OwnerNotice
 from trunkline.contracts.channels.records import ChannelRecords
 from trunkline.contracts.conversations.messages import (
     ConversationPage,
@@ -294,6 +295,13 @@ class Channel(ABC):
                 other exception the sender is told that a part may have arrived, and the log has the exception.
         """
         raise Unavailable(f"The channel {self.name} can send its owner only answers to messages.")
+
+    remembers_notices: bool = False
+    """Whether ``tell`` finds out by the notice's id what a killed process told, so that it may be called again."""
+
+    async def tell(self, notice: OwnerNotice) -> None:
+        """Send the owner a notice, by ``tell_owner`` unless overridden. Raises as ``tell_owner`` does."""
+        await self.tell_owner(notice.text)
 
     @abstractmethod
     async def run(self, gateway: Gateway) -> None:

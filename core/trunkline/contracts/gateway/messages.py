@@ -1,5 +1,6 @@
 """The requests and replies of the gateway, used by every channel and by the HTTP server."""
 
+from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
@@ -200,10 +201,14 @@ class TurnView(Payload, frozen=True, kw_only=True, tag="gateway.turn-view.v1"):
 
 
 class TellOwner(Payload, frozen=True, kw_only=True, tag="channels.tell-owner.v1"):
-    """A message to the owner that the agent of a block sends through a channel on its own initiative."""
+    """A message to the owner that the agent of a block sends through a channel on its own initiative. With ``notice``,
+    an id, the owner's preferences decide whether this channel tells it and when; it happened ``at``.
+    """
 
     block: str
     text: str
+    notice: str = ""
+    at: datetime | None = None
 
 
 class CommandSucceeded(Payload, frozen=True, kw_only=True, tag="gateway.done.v1"):

@@ -26,6 +26,7 @@ from trunkline.contracts.blocks.messages import (
     ShowBlock,
     StopBlock,
 )
+from trunkline.contracts.blocks.notice_preferences import GetNoticePreferences, NoticePreferencesFound
 from trunkline.contracts.conversations.branch import ConversationBranches
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
@@ -126,6 +127,12 @@ CHOOSE_MODEL = command(
 )
 GET_MODELS = query(
     "models", ListModels, ModelListings, "The models that can be asked.", scope=TokenScope.OPERATE
+)
+GET_NOTICE_PREFERENCES = query(
+    "notices",
+    GetNoticePreferences,
+    NoticePreferencesFound,
+    "How the owner wants to be told of approvals and more.",
 )
 LIST_BLOCKS = query("blocks.list", ListBlocks, BlockList, "All blocks.")
 SHOW_BLOCK = query("blocks.show", ShowBlock, BlockView, "One block.")

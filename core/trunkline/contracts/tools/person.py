@@ -33,7 +33,7 @@ class Person(ABC):
     @abstractmethod
     async def tell(self, channel: str, text: str) -> None:
         """Notify the person through the channel with this name. When this method returns, the channel has accepted the
-        text.
+        text. With "" the person's preferences choose the channels and the time, and the text is stored until then.
 
         Raises:
             ToolError: no such channel runs, or the channel cannot reach the person; nothing was sent.

@@ -27,7 +27,7 @@ from trunkline.workers.channels.delivery_ledger import (
     PostRefused,
 )
 from trunkline.workers.channels.incoming_files import FileRefused, message_with_files
-from trunkline.workers.channels.owner_notices import OwnerNotices
+from trunkline.workers.channels.owner_notices import OwnerNotices, is_remembered_notice
 from trunkline_bus import RemoteFault
 from trunkline_bus.backoff import Backoff
 
@@ -93,22 +93,22 @@ class AccountSession(ABC):
         approvals = [one for one in left if "approval" in one.state.details]
         self._tasks.start_soon(self.attached.run, left)
         for delivery in left:
-            if is_of_attached_chat(delivery):
-                continue
+            if is_of_attached_chat(delivery) or is_remembered_notice(delivery):
+                continue  # whoever follows the chat, or sent the notice, goes on with it
             if delivery.state.turn or "text" in delivery.state.details:
                 self._tasks.start_soon(self._deliver, delivery)
             elif delivery not in approvals:  # a notice, whose sender was told that it may have arrived
                 self._tasks.start_soon(self._give_up, delivery)
         self._tasks.start_soon(self._notices.tell_of_approvals, self.gateway, approvals)
 
-    async def tell(self, text: str) -> None:
-        """Send a text to the owner.
+    async def tell(self, text: str, id: str = "") -> None:
+        """Send a text to the owner. A text with an ``id`` is sent once, however often this is called with the id.
 
         Raises:
             Unavailable: no chat of the owner accepts it.
             Exception: the service does not answer; the text may have been sent.
         """
-        await self._notices.tell(text)
+        await self._notices.tell(text, id)
 
     async def decide(self, words: str) -> str:
         """Carry out the words of a button, and return what to say. Waits while the gateway is away. Raises nothing."""

@@ -9,8 +9,11 @@ from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.errors import TrunklineError
 from trunkline.plugins import OwnedItem, Plugins
+from trunkline.workers.channels.preference_reader import PreferenceReader
+from trunkline.workers.channels.routed_gateway import RoutedGateway
 from trunkline_bus import Bus
 from trunkline_bus.backoff import Backoff
+from trunkline_bus.task_group import background_tasks
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +28,16 @@ async def supervise_channel(
     """Run the channel until it returns, and restart it after crashes."""
     channel = owned.item
     channel.render = partial(plugins.render, channel=channel.name)
-    gateway = GatewayClient(bus, channel.name, shows=channel.shows)
+    async with background_tasks() as tasks:
+        preferences = PreferenceReader(bus, channel.name)
+        gateway = RoutedGateway(bus, channel.name, tasks, preferences, shows=channel.shows)
+        await _run_again(owned, plugins, gateway, first_pause)
+
+
+async def _run_again(
+    owned: OwnedItem[Channel], plugins: Plugins, gateway: GatewayClient, first_pause: float
+) -> None:
+    channel = owned.item
     backoff = Backoff(first_pause, LONGEST_PAUSE)
     while True:
         started_at = anyio.current_time()

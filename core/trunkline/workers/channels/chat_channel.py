@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 import anyio
 
 from trunkline.contracts.channels.channel import Channel, Gateway
+from trunkline.contracts.channels.owner_notice import OwnerNotice
 from trunkline.errors import Unavailable
 from trunkline.workers.channels.account_lease import AccountLease, LeaseHolder
 from trunkline.workers.channels.account_report import AccountReport
@@ -30,6 +31,8 @@ class ChatChannel(Channel):
         lease_seconds: Seconds after which another process takes over from one that was killed.
         alerts: Whether the owner is told when a session begins and ends.
     """
+
+    remembers_notices = True
 
     def __init__(self, *, label: str, lease_seconds: float, alerts: bool) -> None:
         self._label = label
@@ -61,6 +64,12 @@ class ChatChannel(Channel):
         if self._session is None:
             raise Unavailable(f"The channel {self.name} is not connected.")
         await self._session.tell(text)
+
+    async def tell(self, notice: OwnerNotice) -> None:
+        """Send the owner a notice, once however often it is sent. Raises as ``Channel.tell_owner`` does."""
+        if self._session is None:
+            raise Unavailable(f"The channel {self.name} is not connected.")
+        await self._session.tell(notice.text, notice.id)
 
     async def run(self, gateway: Gateway) -> None:
         """Serve the account while this process has its lease.

@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 AGAIN = 2.0
 """Seconds after which a notice is tried again when the service does not answer."""
 
+_REMEMBERED = "notice-id:"
+
 GONE = "This call no longer waits for a decision."
 
 
@@ -39,8 +41,9 @@ class OwnerNotices:
         self._posts = posts
         self._account = account
 
-    async def tell(self, text: str) -> None:
-        """Send a text to the owner.
+    async def tell(self, text: str, id: str = "") -> None:
+        """Send a text to the owner. A text with an ``id`` is sent once, however often this is called with the id: also
+        after an error and in another process.
 
         Raises:
             Unavailable: no chat of the owner accepts it.
@@ -48,14 +51,21 @@ class OwnerNotices:
         """
         reached = 0
         for place in self._account.owners:
-            delivery = await self._ledger.open(DeliveryState(id=f"notice:{uuid4()}", place=place))
+            name = f"{_REMEMBERED}{id}:{place}" if id else f"notice:{uuid4()}"
+            delivery = await self._ledger.open(DeliveryState(id=name, place=place))
+            if delivery.state.done:
+                reached += bool(delivery.state.posts)
+                continue
             try:
                 await PostWriter(self._posts, delivery).show(self._posts.plain(text))
                 reached += 1
             except PostRefused as refused:
                 log.warning("%s", refused)
-            finally:
-                await delivery.finish()
+            except BaseException:
+                if not id:
+                    await delivery.finish()
+                raise
+            await delivery.finish()
         if not reached:
             raise Unavailable(self._account.unreached)
 
@@ -106,3 +116,8 @@ class OwnerNotices:
                 if delivery.state.posts:
                     await self._write(delivery, self._posts.plain(GONE))
                 await delivery.finish()
+
+
+def is_remembered_notice(delivery: OutboundDelivery) -> bool:
+    """Report whether this is a notice with an id, which is told again after a crash. Raises nothing."""
+    return delivery.state.id.startswith(_REMEMBERED)

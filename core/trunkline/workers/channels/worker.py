@@ -5,6 +5,7 @@
 
 import logging
 from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import anyio
@@ -12,18 +13,27 @@ import anyio
 from trunkline._util.text import printable
 from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.channels.foreground_channel import ForegroundChannel
+from trunkline.contracts.channels.owner_notice import OwnerNotice
+from trunkline.contracts.channels.records_client import BusChannelRecords
 from trunkline.contracts.channels.subjects import TELL_OWNER
 from trunkline.contracts.costs.budget_text import describe_budget_event
 from trunkline.contracts.costs.client import watch_budget_events
 from trunkline.contracts.costs.messages import BudgetEvent
+from trunkline.contracts.costs.subjects import BUDGET_EVENT
 from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline.errors import ErrorCode, Unavailable
 from trunkline.plugins import OwnedItem
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.workers.channels.channel_supervisor import FIRST_PAUSE, supervise_channel
-from trunkline_bus import Refusal, Request
+from trunkline.workers.channels.channel_supervisor import FIRST_PAUSE, LONGEST_PAUSE, supervise_channel
+from trunkline.workers.channels.notice_outbox import NoticeOutbox
+from trunkline.workers.channels.preference_reader import PreferenceReader
+from trunkline_bus import BusError, Refusal, Request
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
+
+CATCH_UP = timedelta(hours=1)
+"""How long ago a budget may have been used up of which a worker tells that starts now."""
 
 
 class ChannelsWorker(Worker):
@@ -35,6 +45,7 @@ class ChannelsWorker(Worker):
         super().__init__(context)
         self._first_pause = first_pause
         self._channels: tuple[OwnedItem[Channel], ...] = ()
+        self._outboxes: dict[str, NoticeOutbox] = {}
         self._running = anyio.CancelScope()
         self._ended = anyio.Event()
 
@@ -50,8 +61,16 @@ class ChannelsWorker(Worker):
         selected = [found[name] for name in dict.fromkeys(enabled) if name in found]
         self._channels = tuple(owned for owned in selected if not isinstance(owned.item, ForegroundChannel))
         for owned in self._channels:
-            tell = partial(_tell_owner, owned.item)
+            outbox = self._outboxes[owned.item.name] = self._outbox(owned.item)
+            tell = partial(_tell_owner, owned.item, outbox)
             await self.context.service.add(TELL_OWNER, tell, channel=owned.item.name)
+
+    def _outbox(self, channel: Channel) -> NoticeOutbox:
+        bus, name = self.context.bus, channel.name
+        preferences = PreferenceReader(bus, name)
+        return NoticeOutbox(
+            channel, BusChannelRecords(bus, name), partial(BusChannelRecords, bus), preferences
+        )
 
     def _isolated_channels(self) -> set[str]:
         """Return the channels of isolated plugins."""
@@ -69,6 +88,8 @@ class ChannelsWorker(Worker):
             with self._running:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._tell_of_budgets)
+                    for outbox in self._outboxes.values():
+                        tasks.start_soon(outbox.run)
                     for channel in self._channels:
                         tasks.start_soon(
                             supervise_channel,
@@ -83,12 +104,28 @@ class ChannelsWorker(Worker):
         await anyio.sleep_forever()
 
     async def _tell_of_budgets(self) -> None:
-        """Tell the owner on every channel when a budget is used up."""
+        """Tell the owner when a budget is used up, also of those used up shortly before this worker started."""
         async with aclosing(watch_budget_events(self.context.bus)) as events:
+            for event in await self._recent_budget_events():
+                await self._put_budget(event)
             async for event in events:
-                if event.event == "bankrupt":
-                    for owned in self._channels:
-                        await _tell_of_budget(owned.item, event)
+                await self._put_budget(event)
+
+    async def _recent_budget_events(self) -> list[BudgetEvent]:
+        try:
+            stored = [one.data async for one in self.context.bus.history(BUDGET_EVENT, after=0)]
+        except BusError as error:
+            log.warning("budgets that were used up before this start are not told: %s", error)
+            return []
+        return [event for event in stored if event.at > datetime.now(UTC) - CATCH_UP]
+
+    async def _put_budget(self, event: BudgetEvent) -> None:
+        if event.event != "bankrupt":
+            return
+        text = printable(describe_budget_event(event))
+        notice = OwnerNotice(id=f"budget:{event.id}", kind="budget", text=text, at=event.at)
+        for outbox in self._outboxes.values():
+            await _until_stored(outbox, notice)
 
     async def drain(self) -> None:
         """Stop the channels and wait for their end. Their messages are answered without them."""
@@ -96,22 +133,29 @@ class ChannelsWorker(Worker):
         await self._ended.wait()
 
 
-async def _tell_of_budget(channel: Channel, event: BudgetEvent) -> None:
-    try:
-        await channel.tell_owner(printable(describe_budget_event(event)))
-    except Unavailable as unreachable:
-        log.info("channel %s did not tell its owner of a budget: %s", channel.name, unreachable)
-    except Exception:
-        log.exception("channel %s could not tell its owner of a budget", channel.name)
+async def _until_stored(outbox: NoticeOutbox, notice: OwnerNotice) -> None:
+    backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+    while True:
+        try:
+            return await outbox.put(notice)
+        except Unavailable as error:
+            log.info("a notice waits for the bus: %s", error)
+            await backoff.sleep()
 
 
-async def _tell_owner(channel: Channel, request: Request[TellOwner]) -> CommandSucceeded:
-    """Deliver a message of an agent to the owner. The platform names the sender, so that no agent can pose as
-    another or as an approval."""
+async def _tell_owner(
+    channel: Channel, outbox: NoticeOutbox, request: Request[TellOwner]
+) -> CommandSucceeded:
+    """Deliver a message of an agent to the owner, at once or by the owner's preferences. The platform names the sender,
+    so that no agent can pose as another or as an approval."""
+    message = request.data
+    text = printable(f"From the agent of block {message.block}:\n{message.text}")
     try:
-        await channel.tell_owner(
-            printable(f"From the agent of block {request.data.block}:\n{request.data.text}")
-        )
+        if message.notice:
+            at = message.at or datetime.now(UTC)
+            await outbox.put(OwnerNotice(id=f"message:{message.notice}", kind="message", text=text, at=at))
+        else:
+            await channel.tell_owner(text)
     except Unavailable as unreachable:
         raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(unreachable)) from unreachable
     except Exception as error:

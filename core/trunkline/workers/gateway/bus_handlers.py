@@ -11,6 +11,7 @@ from trunkline.contracts.gateway.messages import ChangeConversation, CommandSucc
 from trunkline.contracts.gateway.operation import GatewayOperation
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import refusal, refuse_errors
+from trunkline.workers.gateway.notice_preferences import read_notice_preferences
 from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.services import Services
 from trunkline_bus import Endpoint, Request, Service
@@ -61,6 +62,7 @@ async def register_handlers(own: Services, service: Service) -> None:
     await add(gateway.GET_ANSWERER, lambda asked: own.models.answerer(asked.data, sender_of(asked)))
     await add(gateway.CHOOSE_MODEL, lambda asked: own.models.choose(asked.data, sender_of(asked)))
     await add(gateway.GET_MODELS, lambda asked: own.models.list_models(asked.data))
+    await add(gateway.GET_NOTICE_PREFERENCES, lambda asked: read_notice_preferences(own.bus))
     await add(
         gateway.LIST_BLOCKS,
         lambda asked: own.blocks.list_blocks(sender_of(asked), archived=asked.data.archived),

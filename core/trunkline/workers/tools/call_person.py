@@ -14,6 +14,7 @@ from trunkline._util.text import printable
 from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE, describe_decider
 from trunkline.contracts.approvals.preview import preview
 from trunkline.contracts.channels.subjects import TELL_OWNER
+from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.messages import TellOwner
 from trunkline.contracts.tools.messages import QuestionAnswer, ToolOutcome, ToolSpec
 from trunkline.contracts.tools.person import Person
@@ -34,14 +35,17 @@ MAX_OPTIONS, MAX_OPTION_CHARS = 20, 200
 
 class CallPerson(Person):
     """The person of one call. ``answer_wait`` is how many seconds a call that must not run twice waits for an
-    answer.
+    answer. ``channels`` are those that may tell the person.
     """
 
-    def __init__(self, bus: Bus, run: ActiveCall, spec: ToolSpec, answer_wait: float) -> None:
+    def __init__(
+        self, bus: Bus, run: ActiveCall, spec: ToolSpec, answer_wait: float, channels: Sequence[str]
+    ) -> None:
         self._bus = bus
         self._run = run
         self._spec = spec
         self._answer_wait = answer_wait
+        self._channels = channels
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """See ``Person.ask``."""
@@ -62,6 +66,8 @@ class CallPerson(Person):
 
     async def tell(self, channel: str, text: str) -> None:
         """See ``Person.tell``."""
+        if not channel:
+            return await self._tell_by_preference(text)
         try:
             TELL_OWNER.subject.format(channel=channel)
         except SubjectError as error:
@@ -83,6 +89,28 @@ class CallPerson(Person):
             raise OutcomeUnknown(
                 f"The channel {channel} did not confirm the delivery to the owner."
             ) from error
+
+    async def _tell_by_preference(self, text: str) -> None:
+        """Hand the message to every channel. Each decides by the person's preferences whether and when it tells it."""
+        call = self._run.call
+        message = TellOwner(
+            block=call.block, text=text, notice=key_of("tell", call.turn, call.call), at=utc_now()
+        )
+        accepted = 0
+        for name in self._channels:
+            try:
+                await self._bus.call(
+                    TELL_OWNER, message, timeout=TELL_SECONDS, absent=ABSENT_SECONDS, channel=name
+                )
+                accepted += 1
+            except NoResponders:
+                continue  # the terminal, and a channel that does not run
+            except BusError as error:
+                raise OutcomeUnknown(
+                    f"The channel {name} did not confirm that it has the message."
+                ) from error
+        if not accepted:
+            raise ToolError("No channel takes messages now. Nothing was sent.", kind="unavailable")
 
 
 def _answer_text(answer: QuestionAnswer | None) -> str:

@@ -1,6 +1,7 @@
 """The services that a tool reaches during a call, besides its files and its sandbox: memory, a model,
 documents and people."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from trunkline.contracts.documents.reader import Documents, NoDocuments
@@ -77,6 +78,7 @@ class PlatformServices:
         readers: ReaderRegistry,
         reader_pool: ReaderPool,
         answer_wait: float,
+        channels: Sequence[str],
     ) -> None:
         self._bus = bus
         self._plugins = plugins
@@ -85,6 +87,7 @@ class PlatformServices:
         self._readers = readers
         self._reader_pool = reader_pool
         self._answer_wait = answer_wait
+        self._channels = channels
 
     def memory(self, call: CallTool) -> Memory:
         """Return the block's memory, as far as the policies allow the call. Items learned of another person,
@@ -124,7 +127,7 @@ class PlatformServices:
 
     def person(self, run: ActiveCall, spec: ToolSpec) -> Person:
         """See ``CallServices.person``."""
-        return CallPerson(self._bus, run, spec, self._answer_wait)
+        return CallPerson(self._bus, run, spec, self._answer_wait, self._channels)
 
     def planning(self, call: CallTool) -> Planning:
         """See ``CallServices.planning``."""

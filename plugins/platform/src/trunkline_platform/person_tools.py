@@ -23,22 +23,25 @@ async def ask_human(context: trunkline.ToolContext, question: str, options: tupl
 
 
 @trunkline.tool(effect="send", unbound_params=("content",))
-async def send_channel_message(context: trunkline.ToolContext, channel: str, content: str) -> str:
+async def send_channel_message(context: trunkline.ToolContext, content: str, channel: str = "") -> str:
     """Send the owner a message through one of their channels. Not for answers: what you say in your turn reaches
     them where they are.
 
     Args:
-        channel: The channel's name.
         content: The message.
+        channel: The channel's name. Without a name the owner's preferences choose the channel and the time.
     """
     if not content.strip() or len(content) > LONGEST:
         raise ToolError(
             f"A message has 1 to {LONGEST} characters. Nothing was sent.", kind="invalid_arguments"
         )
     await context.person.tell(channel, content)
+    if not channel:
+        return "Accepted. The owner gets it through the channel and at the time of their preferences."
     return f"Sent to the owner through {channel}."
 
 
 @send_channel_message.previewer
-def _preview(context: trunkline.ToolContext, channel: str, content: str) -> trunkline.ApprovalDetail:
-    return message_preview(f"you, through the channel {channel}", content)
+def _preview(context: trunkline.ToolContext, content: str, channel: str = "") -> trunkline.ApprovalDetail:
+    where = f"through the channel {channel}" if channel else "through the channels of your preferences"
+    return message_preview(f"you, {where}", content)
