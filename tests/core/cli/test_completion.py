@@ -10,7 +10,8 @@ import pytest
 from trunkline.testing.platform import clean_environ
 
 ASK = """
-eval "$(trunkline completion bash)"
+eval "$1"
+shift
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 _trunkline_completion trunkline
 printf '%s\\n' "${COMPREPLY[@]}"
@@ -66,8 +67,9 @@ def test_bash_completes_commands_blocks_and_paths(home: Path) -> None:
         ("memory", "show", "away/pass"): [""],
         ("blocks", "create", ""): [""],
     }
+    script = run(home, "trunkline", "completion", "bash")
     for words, offered in cases.items():
-        found = run(home, "bash", "-c", ASK, "bash", "trunkline", *words)
+        found = run(home, "bash", "-c", ASK, "bash", script, "trunkline", *words)
         assert found.removesuffix("\n").split("\n") == offered, words
 
 
