@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.chat_channel import ChatChannel as ChatChannel
     from trunkline.workers.channels.chat_commands import CHAT_COMMANDS as CHAT_COMMANDS
     from trunkline.workers.channels.chat_commands import decide_by_words as decide_by_words
+    from trunkline.workers.channels.chat_commands import parse_chat_command as parse_chat_command
     from trunkline.workers.channels.chat_message import ChatMessage as ChatMessage
     from trunkline.workers.channels.chat_posts import ChatPosts as ChatPosts
     from trunkline.workers.channels.chats import Chats as Chats

@@ -89,6 +89,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "channels/terminal/tests/test_terminal.py",
         "channels/terminal/tests/test_channel_contract.py",
         "channels/telegram/tests/test_telegram.py",
+        "channels/discord/tests/test_discord.py",
         open="pictures, files and voice in Telegram",
     ),
     "MB-F22": planned(

@@ -59,6 +59,11 @@ KEY_PATTERNS = (
     ),
     KeyPattern("Slack", r"xox[abeprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}", "docs.slack.dev, Tokens"),
     KeyPattern(
+        "Discord bot",
+        _ALONE + r"[MNO][A-Za-z0-9_-]{17,35}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
+        "docs.discord.com, Authentication",
+    ),
+    KeyPattern(
         "Telegram bot", r"(?<![\w:])\d{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])", "core.telegram.org/bots/api"
     ),
     KeyPattern("npm", r"npm_[A-Za-z0-9]{36}\b", "docs.npmjs.com, About access tokens"),

@@ -73,8 +73,8 @@ class AccountSession(ABC):
             Exception: the channel fails, and is started again as stated for ``Channel.run``.
         """
 
-    async def run(self) -> None:
-        """Serve until cancelled.
+    async def run(self, *, started: Callable[[], Awaitable[None]]) -> None:
+        """Serve until cancelled. ``started`` is called when texts can be sent.
 
         Raises:
             Unavailable: the bus does not answer.
@@ -86,6 +86,7 @@ class AccountSession(ABC):
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             await self._go_on(left)
+            await started()
             await self.receive()
 
     async def _go_on(self, left: Sequence[OutboundDelivery]) -> None:
@@ -114,6 +115,14 @@ class AccountSession(ABC):
         """Carry out the words of a button, and return what to say. Waits while the gateway is away. Raises nothing."""
         said = await self._when_available(lambda: decide_by_words(self.gateway, words))
         return said or "This button means nothing any more."
+
+    async def run_command(self, message: ChatMessage) -> str:
+        """Carry out a command that is answered beside the chat, and return what to say. Waits while the gateway is
+        away. Raises nothing.
+        """
+        return await self._when_available(
+            lambda: run_chat_command(self.gateway, self.chats, self.attached, message)
+        )
 
     async def answer(self, message: ChatMessage) -> None:
         """Record what answers a message, unless that was done before. After this no crash loses the message. The order

@@ -100,8 +100,7 @@ class ChatChannel(Channel):
         async with self.open_session(gateway, account, report) as session:
             self._session = session
             try:
-                await self._alert("I am online.")
-                await session.run()
+                await session.run(started=lambda: self._alert("I am online."))
             finally:
                 with anyio.move_on_after(ALERT_SECONDS, shield=True):
                     await self._alert("I am offline.")

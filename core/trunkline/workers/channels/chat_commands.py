@@ -1,5 +1,6 @@
 """The commands that a person can give in a chat. Each returns what to say. The same in every chat service."""
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -34,6 +35,8 @@ CHAT_COMMANDS = {
 LISTED = 8
 """The number of conversations that /attach lists."""
 
+_COMMAND = re.compile(r"/(?P<name>[a-z]+)(?:\s+(?P<words>.*))?", re.IGNORECASE | re.DOTALL)
+
 NO_CONVERSATION = "There is no conversation yet: send a message first."
 
 
@@ -58,6 +61,12 @@ class _Call:
     async def remember(self, **changes: object) -> None:
         state = msgspec.structs.replace(self.state, **changes)
         await self.chats.put(self.chat, state)
+
+
+def parse_chat_command(text: str) -> tuple[str, str]:
+    """Return the name of the command in a message, and what follows it; for any other message "" and the text."""
+    found = _COMMAND.fullmatch(text.strip())
+    return (found["name"].lower(), (found["words"] or "").strip()) if found else ("", text)
 
 
 async def run_chat_command(

@@ -1,0 +1,109 @@
+"""The events of Discord, and what each asks of this channel. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import hikari
+
+REPLY_TYPES = (hikari.MessageType.DEFAULT, hikari.MessageType.REPLY)
+"""The types of messages that people write."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordMessage:
+    """A message that is addressed to the bot. ``content`` is "" or names what was sent besides text."""
+
+    message: int
+    channel: int
+    user: int
+    text: str
+    is_private: bool
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBegan:
+    """Discord began a new session, so events may have been missed. ``servers`` are those whose channels follow."""
+
+    servers: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSeen:
+    """A server, with the newest message of each of its channels and threads that has one."""
+
+    server: int
+    newest: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """A press of a button, or a slash command, which is acknowledged. ``words`` are those of the button, or what
+    follows the command.
+    """
+
+    interaction: hikari.ComponentInteraction | hikari.CommandInteraction
+    channel: int
+    words: str
+    command: str = ""
+
+
+Event = DiscordMessage | SessionBegan | ServerSeen | Press
+
+
+def parse_message(message: hikari.Message, bot: int, *, is_private: bool) -> DiscordMessage | None:
+    """Return what a message asks for; None if it is not addressed to the bot."""
+    if message.author.is_bot or message.author.is_system or message.type not in REPLY_TYPES:
+        return None
+    text = message.content or ""
+    if not is_private:
+        words = _addressed(message, text, bot)
+        if words is None:
+            return None
+        text = words
+    content = "" if text else _content(message)
+    if not text and not content:
+        return None
+    ids = (
+        int(message.id),
+        int(message.channel_id),
+        int(message.author.id),
+    )  # not the library's own class of numbers
+    return DiscordMessage(*ids, text, is_private, content)
+
+
+def _addressed(message: hikari.Message, text: str, bot: int) -> str | None:
+    """Return the text of a message that mentions the bot or replies to it; None for every other message."""
+    mention = re.compile(rf"<@!?{bot}>[:,]?\s*")
+    if mention.search(text):
+        return mention.sub("", text).strip()
+    replied = message.referenced_message
+    if isinstance(replied, hikari.PartialMessage) and replied.author and replied.author.id == bot:
+        return text
+    return None
+
+
+def _content(message: hikari.Message) -> str:
+    """Return the name of what a message without text has."""
+    if message.attachments:
+        kind = (message.attachments[0].media_type or "").partition("/")[0]
+        return {"audio": "voice", "image": "picture", "video": "video"}.get(kind, "file")
+    if message.stickers:
+        return "sticker"
+    return "poll" if message.poll else ""
+
+
+def parse_server(payload: Mapping[str, Any]) -> ServerSeen:
+    """Return the newest messages of a server's channels and threads. The library's own type needs a hundred fields
+    that are not used here, and each could be missing.
+    """
+    channels = [*payload.get("channels", ()), *payload.get("threads", ())]
+    newest = {int(one["id"]): int(one["last_message_id"]) for one in channels if one.get("last_message_id")}
+    return ServerSeen(int(payload["id"]), newest)
+
+
+def words_of(interaction: hikari.CommandInteraction) -> str:
+    """Return the words that follow a slash command."""
+    return " ".join(str(option.value) for option in interaction.options or () if option.value is not None)
