@@ -46,10 +46,11 @@ def test_every_command_has_a_help_with_examples() -> None:
 
 CONVERSE = {"attach", "chat", "conversations open"}
 SERVE = {"up", "run", "mcp serve", "mcp login", "remote invite", "remote join", "remote serve"}
-PRINT_A_TEXT = {"auth export", "completion", "remote accounts", "results show"}
-CHANGE_SETTINGS = {"mcp add", "mcp remove", "remote revoke"} | {
-    f"plugins {name}" for name in ("disable", "enable", "install", "new", "release", "remove")
-}
+PRINT_A_TEXT = {"auth export", "completion", "remote accounts", "results show", "service logs"}
+CHANGE_SETTINGS = {
+    "mcp add", "mcp remove", "remote revoke", "service install", "service restart", "service uninstall",
+    *(f"plugins {name}" for name in ("disable", "enable", "install", "new", "release", "remove")),
+}  # fmt: skip
 
 
 def test_every_command_prints_json_for_scripts() -> None:
