@@ -97,6 +97,7 @@ class DiscordServer:
         self.messages: dict[int, Shown] = {}
         self.faults: list[Fault] = []
         self.calls: list[str] = []
+        self.files: dict[str, bytes] = {}
         self.commands: list[dict[str, Any]] = []
         self.closed_to: set[int] = set()
         self.intents_permitted = True
@@ -123,6 +124,15 @@ class DiscordServer:
         if tell:
             self._tell("MESSAGE_CREATE", self._with_server(shown))
         return shown.id
+
+    def attachment(self, name: str, media_type: str, data: bytes | None, size: int = 1) -> dict[str, Any]:
+        """Return a file as a message has it; without data, Discord no longer has it."""
+        if data is not None:
+            self.files[name] = data
+        url = f"{self.url.removesuffix('/api/v10')}/files/{name}"
+        return {
+            "id": "1", "filename": name, "size": size, "url": url, "proxy_url": url, "content_type": media_type,
+        }  # fmt: skip
 
     def press(self, words: str, *, user: int = OWNER) -> str:
         """A person presses a button with these words; return the token of the interaction."""
@@ -265,7 +275,7 @@ class DiscordServer:
     @web.middleware
     async def guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
         """Check the token, and let faults happen."""
-        if request.path == "/gateway":
+        if request.path.startswith(("/gateway", "/files/")):
             return await handler(request)  # type: ignore[no-any-return]
         resource = request.match_info.route.resource
         route = (
@@ -384,6 +394,10 @@ class DiscordServer:
             return failure(404, 10008, "Unknown Message")
         return web.Response(status=204)
 
+    async def file(self, request: web.Request) -> web.Response:
+        data = self.files.get(request.match_info["name"])
+        return web.Response(body=data) if data is not None else failure(404, 0, "Not Found")
+
     async def typing(self, request: web.Request) -> web.Response:
         return web.Response(status=204)
 
@@ -499,6 +513,7 @@ async def discord_server() -> AsyncIterator[DiscordServer]:
     api, message = "/api/v10", "/channels/{channel}/messages"
     app.add_routes([
         web.get("/gateway", server.gateway),
+        web.get("/files/{name}", server.file),
         web.get(f"{api}/gateway/bot", server.gateway_bot),
         web.post(f"{api}/users/@me/channels", server.open_dm),
         web.get(f"{api}/applications/{{application}}/commands", server.get_commands),

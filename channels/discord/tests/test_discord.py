@@ -386,19 +386,32 @@ async def test_a_closed_owner_and_a_deleted_answer_end_quietly() -> None:
 
 
 async def test_what_the_channel_cannot_read_is_said() -> None:
-    """A voice message gets a sentence, and reaches no agent. A bot and an unknown event get nothing."""
-    voice = {"attachments": [{
-        "id": "1", "filename": "v.ogg", "size": 1, "url": "http://e/v", "proxy_url": "http://e/v",
-        "content_type": "audio/ogg",
-    }]}  # fmt: skip
+    """A sticker, a file that is too large and one that is gone get a sentence, and reach no agent."""
     async with talking() as (server, gateway, _):
-        server.say("", **voice)
+        server.say("", sticker_items=[{"id": "1", "name": "cat", "format_type": 1}])
+        server.say("see", attachments=[server.attachment("big.bin", "application/zip", b"", size=1 << 30)])
+        server.say("see", attachments=[server.attachment("gone.pdf", "application/pdf", None)])
         server.say("joined", type=7)
         server.say("beep", user=BOT_ID)
         server._tell("WHAT_IS_THIS", {})
         server.say("hello")
-        await wait_until(lambda: "You said: hello" in server.seen())
-    assert any("I cannot read this (voice)" in text for text in server.seen()) and len(gateway.sent) == 1
+        await wait_until(lambda: len(server.seen()) == 4)
+    text = "\n".join(server.seen())
+    assert "I cannot read this (sticker)" in text and "larger than 20 MB" in text and "no longer has" in text
+    assert [message.content for message in gateway.sent] == ["hello"]
+
+
+async def test_files_and_voice_reach_the_agent() -> None:
+    """A picture with words, a document without any, and what is said in a voice message become the agent's message."""
+    async with talking() as (server, gateway, _):
+        server.say("look", attachments=[server.attachment("a.png", "image/png", b"picture")])
+        server.say("", attachments=[server.attachment("b.txt", "text/plain", b"document")])
+        server.say("", attachments=[server.attachment("v.ogg", "audio/ogg", b"voice")], flags=1 << 13)
+        await wait_until(lambda: len(server.seen()) == 3)
+    first, second = gateway.sent[:2]
+    assert first.content == "look" and [one.data for one in first.documents] == [b"picture"]
+    assert [(one.name, one.data) for one in second.documents] == [("b.txt", b"document")]
+    assert "[Voice message]" in gateway.sent[2].content
 
 
 async def test_the_owner_is_told_and_an_unreached_owner_is_an_error() -> None:

@@ -5,11 +5,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+import aiohttp
 import anyio
 import hikari
 
-from trunkline import ConfigError
-from trunkline.api.channel import PostRefused
+from trunkline import ConfigError, Unavailable
+from trunkline.api.channel import FileRefused, IncomingFile, PostRefused
 from trunkline_discord.bot_events import (
     DiscordMessage,
     Event,
@@ -43,6 +44,11 @@ IN_ROW = 5
 
 MAX_LABEL = 80
 """Characters of a button's label."""
+
+FILE_LIMIT = 20 * 1024 * 1024
+"""Bytes of the largest file that is passed on."""
+
+TOO_LARGE = "This file is larger than 20 MB. Send a smaller one, or put it into the workspace."
 
 MAX_MISSED = 500
 """Messages of one channel that are read after an absence."""
@@ -244,6 +250,24 @@ class DiscordBot:
         except REFUSALS as refused:
             log.info("the messages of channel %d cannot be read: %s", channel, refused)
         return found
+
+    async def download(self, file: hikari.Attachment, *, is_voice: bool) -> IncomingFile:
+        """Return a file of a message.
+
+        Raises:
+            FileRefused: the file is too large, or no longer there.
+            Unavailable: Discord does not answer now.
+        """
+        if file.size > FILE_LIMIT:
+            raise FileRefused(TOO_LARGE)
+        try:
+            data = await file.read()
+        except REFUSALS as refused:
+            log.info("a file was not read: %s", refused)
+            raise FileRefused("Discord no longer has this file. Send it again.") from refused
+        except (hikari.HTTPError, aiohttp.ClientError, TimeoutError) as error:
+            raise Unavailable("Discord does not return a file now.") from error
+        return IncomingFile(file.filename, file.media_type or "application/octet-stream", data, is_voice)
 
     async def edit(self, channel: int, message: int, content: DiscordContent) -> None:
         """Change a message of the bot, if it exists."""

@@ -13,7 +13,9 @@ REPLY_TYPES = (hikari.MessageType.DEFAULT, hikari.MessageType.REPLY)
 
 @dataclass(frozen=True, slots=True)
 class DiscordMessage:
-    """A message that is addressed to the bot. ``content`` is "" or names what was sent besides text."""
+    """A message that is addressed to the bot. ``content`` is "" or names what it has instead of text and files.
+    ``is_voice`` marks a message whose file is a voice message.
+    """
 
     message: int
     channel: int
@@ -21,6 +23,8 @@ class DiscordMessage:
     text: str
     is_private: bool
     content: str = ""
+    files: tuple[hikari.Attachment, ...] = ()
+    is_voice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +67,19 @@ def parse_message(message: hikari.Message, bot: int, *, is_private: bool) -> Dis
         if words is None:
             return None
         text = words
-    content = "" if text else _content(message)
-    if not text and not content:
+    content = "" if text or message.attachments else _content(message)
+    if not (text or content or message.attachments):
         return None
-    ids = (
-        int(message.id),
-        int(message.channel_id),
-        int(message.author.id),
-    )  # not the library's own class of numbers
-    return DiscordMessage(*ids, text, is_private, content)
+    return DiscordMessage(
+        message=int(message.id),  # not the library's own class of numbers
+        channel=int(message.channel_id),
+        user=int(message.author.id),
+        text=text,
+        is_private=is_private,
+        content=content,
+        files=tuple(message.attachments),
+        is_voice=bool(message.flags & hikari.MessageFlag.IS_VOICE_MESSAGE),
+    )
 
 
 def _addressed(message: hikari.Message, text: str, bot: int) -> str | None:
@@ -87,9 +95,6 @@ def _addressed(message: hikari.Message, text: str, bot: int) -> str | None:
 
 def _content(message: hikari.Message) -> str:
     """Return the name of what a message without text has."""
-    if message.attachments:
-        kind = (message.attachments[0].media_type or "").partition("/")[0]
-        return {"audio": "voice", "image": "picture", "video": "video"}.get(kind, "file")
     if message.stickers:
         return "sticker"
     return "poll" if message.poll else ""

@@ -13,6 +13,7 @@ from trunkline.api.channel import (
     ChatAccount,
     ChatMessage,
     Gateway,
+    IncomingFile,
     PostRefused,
     parse_chat_command,
 )
@@ -138,7 +139,7 @@ class DiscordSession(AccountSession):
             await self._meet_stranger(incoming)
         elif incoming.is_private or self._settings.servers:
             self._channel_posts.note(incoming.channel, incoming.message)
-            await self.answer(_message(incoming))
+            await self.answer(self._message(incoming))
         await self._note_seen(incoming.message)
 
     async def _note_seen(self, message: int) -> None:
@@ -159,6 +160,24 @@ class DiscordSession(AccountSession):
             except (PostRefused, *DiscordPosts.away) as error:
                 log.info("a stranger was not answered: %s", error)
 
+    def _message(self, incoming: DiscordMessage) -> ChatMessage:
+        """Return the owner's message, which is answered as a reply in servers."""
+        command, text = parse_chat_command(incoming.text)
+
+        async def files() -> list[IncomingFile]:
+            return [await self._bot.download(file, is_voice=incoming.is_voice) for file in incoming.files]
+
+        return ChatMessage(
+            id=f"message:{incoming.message}",
+            chat=str(incoming.channel),
+            place=str(incoming.channel),
+            text=text,
+            command=command,
+            reply=UNSUPPORTED.format(incoming.content) if incoming.content else "",
+            files=files if incoming.files else None,
+            details={} if incoming.is_private else {"reply_to": str(incoming.message)},
+        )
+
     async def _said_to(self, press: Press) -> str:
         """Carry out a press or a command, and return what to say."""
         if press.command:
@@ -175,20 +194,6 @@ class DiscordSession(AccountSession):
         else:
             text = await self.decide(press.words)
         return plain_contents(text)[0].text
-
-
-def _message(incoming: DiscordMessage) -> ChatMessage:
-    """Return the owner's message, which is answered as a reply in servers."""
-    command, text = parse_chat_command(incoming.text)
-    return ChatMessage(
-        id=f"message:{incoming.message}",
-        chat=str(incoming.channel),
-        place=str(incoming.channel),
-        text=text,
-        command=command,
-        reply=UNSUPPORTED.format(incoming.content) if incoming.content else "",
-        details={} if incoming.is_private else {"reply_to": str(incoming.message)},
-    )
 
 
 def _id_at(seconds: float) -> int:
