@@ -93,6 +93,23 @@ async def test_another_delivery_to_the_place_settles_the_unfinished_post() -> No
     assert left.state.posts == ("1",) and left.state.unfinished is None
 
 
+async def test_a_post_that_waits_for_another_to_settle_it_is_not_repeated() -> None:
+    """After a start two deliveries go on at once, and the first of them settles the unfinished post of the second."""
+    board = Board()
+    ledger = DeliveryLedger(ScriptedRecords(), "account", board)
+    one = await ledger.open(DeliveryState(id="one", place="hall"))
+    other = await ledger.open(DeliveryState(id="other", place="hall"))
+    board.fails_after = TimeoutError()
+    with pytest.raises(TimeoutError):
+        await one.post("first")
+    board.fails_after = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(other.post, "second")
+        tasks.start_soon(one.post, "first")
+    assert board.posts["hall"] == ["first", "second"]
+    assert (one.state.posts, other.state.posts) == (("1",), ("2",))
+
+
 async def test_a_refused_post_leaves_nothing_open() -> None:
     """A refusal is certain: nothing is looked for, and the next post is sent."""
     board = Board()

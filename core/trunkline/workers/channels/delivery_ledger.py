@@ -107,8 +107,8 @@ class OutboundDelivery:
             Exception: as ``PostService.post`` and ``PostService.find``. Call again to look for the post, and to send it
                 if nobody sees it.
         """
+        before = len(self.state.posts)  # while this waits, another delivery may settle this one
         async with self._ledger.locked(self.state.place):
-            before = len(self.state.posts)
             await self._ledger.settle(self.state.place)
             if len(self.state.posts) > before:
                 return self.state.posts[-1]
