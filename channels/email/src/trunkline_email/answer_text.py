@@ -1,0 +1,32 @@
+"""The text that answers a mail: that of a turn, read to its end."""
+
+import anyio
+
+from trunkline import RemoteFault, Unavailable
+from trunkline.api.channel import DeliveryState, Gateway, TurnText
+from trunkline.api.turn import ApprovalRequested, TurnEnded
+
+NOTHING = {"cancelled": "Stopped.", "stop": "The answer is empty."}
+"""What stands for an answer without text, by the reason of its end."""
+
+AGAIN = 1.0
+"""Seconds after which a feed that cannot be read is read again."""
+
+
+async def answer_text(gateway: Gateway, delivery: DeliveryState) -> str:
+    """Wait until a turn has ended, and return what to send."""
+    text, reason, position = TurnText(), "", ""
+    while not reason:
+        watch = gateway.watch(delivery.conversation, delivery.turn, after=position)
+        try:
+            async for event in watch:
+                if not isinstance(event, ApprovalRequested):  # the owner gets a mail of its own about it
+                    text.apply(event, None)
+                if isinstance(event, TurnEnded):
+                    reason = event.reason
+        except RemoteFault as fault:
+            return fault.message
+        except Unavailable:
+            position = watch.position
+            await anyio.sleep(AGAIN)
+    return text.text.strip() or NOTHING.get(reason, NOTHING["stop"])

@@ -1,0 +1,87 @@
+"""Decisions about calls by mail: one line with the id of the call and a token that only the mail about it has."""
+
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+
+from trunkline import RemoteFault
+from trunkline.api.channel import (
+    DeliveryLedger,
+    Gateway,
+    OutboundDelivery,
+    parse_decision,
+    submit_decision,
+    waiting_approval,
+)
+
+_DECISION = re.compile(
+    r"\s*(?P<word>yes|approve|allow|no|deny|answer)\s+(?P<id>[a-z2-7]{5}-[a-z2-7]{5})-(?P<token>[0-9a-f]{20})"
+    r"(?P<rest>(\s.*)?)",
+    re.IGNORECASE | re.DOTALL,
+)
+_WORDS = {"yes": "approve", "no": "deny"}
+
+UNKNOWN = (
+    "Nothing was decided: these are not the words of the mail that asked you. Copy the whole line from it."
+)
+MORE = "Nothing was decided: write the line alone, without other text."
+
+
+@dataclass(frozen=True, slots=True)
+class MailDecision:
+    """A decision as it was written. ``words`` are those that ``parse_decision`` reads."""
+
+    approval: str
+    token: str
+    words: str
+
+
+def new_token() -> str:
+    """Return a token that nobody can guess."""
+    return secrets.token_hex(10)
+
+
+def parse_mail_decision(text: str) -> MailDecision | None:
+    """Return the decision with which a mail begins; None for every other mail."""
+    found = _DECISION.fullmatch(text)
+    if found is None:
+        return None
+    word, id = found["word"].lower(), found["id"].lower()
+    words = f"{_WORDS.get(word, word)} {id}{found['rest'].rstrip()}"
+    return MailDecision(id, found["token"].lower(), words)
+
+
+async def decide(gateway: Gateway, ledger: DeliveryLedger, owner: str, decision: MailDecision) -> str:
+    """Carry out a decision of an owner, and return what to say. Raises Unavailable if no gateway answers."""
+    asked = await ledger.find(approval_delivery(decision.approval, owner))
+    token = asked.state.details.get("token", "") if asked is not None else ""
+    if asked is None or not hmac.compare_digest(token, decision.token):
+        return UNKNOWN
+    verdict = parse_decision(decision.words)
+    if verdict is None:
+        return MORE
+    try:
+        approval = await waiting_approval(gateway, verdict.id)
+        if approval is None:
+            return f"The call {verdict.id} no longer waits for a decision."
+        await _note(ledger, asked, "mail")
+        await submit_decision(gateway, approval, verdict)
+    except RemoteFault as fault:
+        await _note(ledger, asked, "")
+        return fault.message
+    if approval.detail.is_question:
+        return f"{'Answered' if verdict.allow else 'Left unanswered'}: {approval.detail.text}"
+    return f"{'Allowed' if verdict.allow else 'Denied'}: {approval.question}"
+
+
+def approval_delivery(approval: str, owner: str) -> str:
+    """Return the id of the delivery that asks an owner about a call."""
+    return f"approval:{approval}:{owner.lower()}"
+
+
+async def _note(ledger: DeliveryLedger, asked: OutboundDelivery, by: str) -> None:
+    """Record that the answer to the owner's mail tells the outcome, so that no second mail does."""
+    async with ledger.locked(asked.state.place):  # a post to the owner may be writing the same record
+        if not asked.state.done:
+            await asked.write(details={**asked.state.details, "decided": by})
