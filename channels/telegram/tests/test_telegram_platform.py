@@ -109,6 +109,20 @@ def _completion(content: str) -> dict[str, object]:
     return {"model": "main", "messages": [{"role": "user", "content": content}]}
 
 
+TRUNKLINE = (str(Path(sys.executable).with_name("trunkline")),)
+"""The program."""
+
+
+def environ(running: Platform) -> dict[str, str]:
+    """The environment of a command that uses this platform."""
+    bus = running.instance.bus
+    return {
+        **os.environ, "TRUNKLINE_HOME": str(running.home.path), "TRUNKLINE_BUS__URL": bus.url,
+        "TRUNKLINE_BUS__USER": bus.user or "", "TRUNKLINE_BUS__PASSWORD": bus.password or "",
+        "TRUNKLINE_CHANNELS__ENABLED": '["telegram"]',
+    }  # fmt: skip
+
+
 @dataclass
 class Terminal:
     """``trunkline attach`` in a process of its own, with what it printed."""
@@ -126,14 +140,9 @@ class Terminal:
 @asynccontextmanager
 async def terminal(running: Platform, conversation: str) -> AsyncIterator[Terminal]:
     """A terminal that is attached to the conversation."""
-    bus = running.instance.bus
-    environ = {
-        **os.environ, "TRUNKLINE_HOME": str(running.home.path), "TRUNKLINE_BUS__URL": bus.url,
-        "TRUNKLINE_BUS__USER": bus.user or "", "TRUNKLINE_BUS__PASSWORD": bus.password or "",
-    }  # fmt: skip
-    command = [str(Path(sys.executable).with_name("trunkline")), "attach", conversation]
+    command = [*TRUNKLINE, "attach", conversation]
     async with await anyio.open_process(
-        command, stdin=subprocess.PIPE, stderr=subprocess.STDOUT, env=environ
+        command, stdin=subprocess.PIPE, stderr=subprocess.STDOUT, env=environ(running)
     ) as process:
         shown = Terminal(process)
         async with anyio.create_task_group() as tasks:
@@ -198,3 +207,27 @@ def _sse_text(stream: str) -> str:
     return "".join(
         json.loads(line[5:])["content"] for lines in deltas for line in lines if line.startswith("data:")
     )
+
+
+async def test_a_channel_is_tested_and_paused_without_a_loss(both: tuple[Platform, BotApiServer]) -> None:
+    """A test notice arrives. What is written while the channel is paused is answered once after it is resumed."""
+    running, server = both
+
+    async def channels(*words: str) -> str:
+        done = await anyio.run_process(
+            [*TRUNKLINE, "channels", *words], env=environ(running), check=False, stderr=subprocess.STDOUT
+        )
+        return done.stdout.decode()
+
+    assert "has sent you a notice" in await channels("test", "telegram")
+    assert "This is a test of Trunkline: this channel reaches you." in server.seen()
+    assert "receives messages" in await channels("list")
+    assert "is paused" in await channels("pause", "telegram")
+    server.say("say:written while paused")
+    assert "paused" in await channels("list", "--json")
+    assert "not connected" in await channels("test", "telegram")
+    assert "written while paused" not in server.seen()
+    assert "runs again" in await channels("resume", "telegram")
+    await wait_until(lambda: "written while paused" in server.seen())
+    assert server.seen().count("written while paused") == 1
+    assert "No channel 'pigeon' runs." in await channels("test", "pigeon")

@@ -214,6 +214,7 @@ OPERATOR = Role(
     calls=(
         *s.GATEWAY_OPERATIONS, *s.AUTH_OPERATIONS, *_memory_calls("operator"), *s.ABILITIES,
         s.REMOTE_LIST_TOOLS,
+        s.CONTROL_CHANNEL,  # `trunkline channels`
         s.LIST_TOOLS,  # `trunkline permissions rules add` checks whether the tool exists
     ),
     publishes=(
@@ -254,7 +255,7 @@ def channel_role(name: str) -> Role:
     """Return the role of the channels worker that runs the channel ``name``. It can use no other channel's name."""
     return Role(
         name=f"channel-{name}",
-        serves=(s.TELL_OWNER,),
+        serves=(s.TELL_OWNER, s.CONTROL_CHANNEL),
         keys=(("channel", name),),
         calls=(*CHANNEL_OPERATIONS, *s.ABILITIES),
         subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT, s.TURN_FACT),

@@ -4,6 +4,7 @@
 """
 
 import logging
+from collections.abc import Awaitable
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -12,10 +13,11 @@ import anyio
 
 from trunkline._util.text import printable
 from trunkline.contracts.channels.channel import Channel
+from trunkline.contracts.channels.channel_control import ControlChannel
 from trunkline.contracts.channels.foreground_channel import ForegroundChannel
 from trunkline.contracts.channels.owner_notice import OwnerNotice
 from trunkline.contracts.channels.records_client import BusChannelRecords
-from trunkline.contracts.channels.subjects import TELL_OWNER
+from trunkline.contracts.channels.subjects import CONTROL_CHANNEL, TELL_OWNER
 from trunkline.contracts.costs.budget_text import describe_budget_event
 from trunkline.contracts.costs.client import watch_budget_events
 from trunkline.contracts.costs.messages import BudgetEvent
@@ -25,12 +27,15 @@ from trunkline.errors import ErrorCode, Unavailable
 from trunkline.plugins import OwnedItem
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.workers.channels.channel_supervisor import FIRST_PAUSE, LONGEST_PAUSE, supervise_channel
+from trunkline.workers.channels.channel_switch import ChannelSwitch
 from trunkline.workers.channels.notice_outbox import NoticeOutbox
 from trunkline.workers.channels.preference_reader import PreferenceReader
 from trunkline_bus import BusError, Refusal, Request
 from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
+
+TEST_TEXT = "This is a test of Trunkline: this channel reaches you."
 
 CATCH_UP = timedelta(hours=1)
 """How long ago a budget may have been used up of which a worker tells that starts now."""
@@ -46,6 +51,7 @@ class ChannelsWorker(Worker):
         self._first_pause = first_pause
         self._channels: tuple[OwnedItem[Channel], ...] = ()
         self._outboxes: dict[str, NoticeOutbox] = {}
+        self._switches: dict[str, ChannelSwitch] = {}
         self._running = anyio.CancelScope()
         self._ended = anyio.Event()
 
@@ -64,6 +70,9 @@ class ChannelsWorker(Worker):
             outbox = self._outboxes[owned.item.name] = self._outbox(owned.item)
             tell = partial(_tell_owner, owned.item, outbox)
             await self.context.service.add(TELL_OWNER, tell, channel=owned.item.name)
+            switch = self._switches[owned.item.name] = self._switch(owned.item)
+            control = partial(_control, owned.item, switch)
+            await self.context.service.add(CONTROL_CHANNEL, control, channel=owned.item.name)
 
     def _outbox(self, channel: Channel) -> NoticeOutbox:
         bus, name = self.context.bus, channel.name
@@ -71,6 +80,14 @@ class ChannelsWorker(Worker):
         return NoticeOutbox(
             channel, BusChannelRecords(bus, name), partial(BusChannelRecords, bus), preferences
         )
+
+    def _switch(self, channel: Channel) -> ChannelSwitch:
+        return ChannelSwitch(BusChannelRecords(self.context.bus, channel.name))
+
+    async def _run(self, channel: OwnedItem[Channel]) -> None:
+        context, pause = self.context, self._first_pause
+        run = partial(supervise_channel, channel, context.plugins, context.bus, pause)
+        await self._switches[channel.item.name].run(run)
 
     def _isolated_channels(self) -> set[str]:
         """Return the channels of isolated plugins."""
@@ -91,13 +108,7 @@ class ChannelsWorker(Worker):
                     for outbox in self._outboxes.values():
                         tasks.start_soon(outbox.run)
                     for channel in self._channels:
-                        tasks.start_soon(
-                            supervise_channel,
-                            channel,
-                            self.context.plugins,
-                            self.context.bus,
-                            self._first_pause,
-                        )
+                        tasks.start_soon(self._run, channel)
                     await anyio.sleep_forever()
         finally:
             self._ended.set()
@@ -150,16 +161,35 @@ async def _tell_owner(
     so that no agent can pose as another or as an approval."""
     message = request.data
     text = printable(f"From the agent of block {message.block}:\n{message.text}")
+    if message.notice:
+        at = message.at or datetime.now(UTC)
+        notice = OwnerNotice(id=f"message:{message.notice}", kind="message", text=text, at=at)
+        await _with_refusals(channel, outbox.put(notice))
+    else:
+        await _with_refusals(channel, channel.tell_owner(text))
+    return CommandSucceeded()
+
+
+async def _control(
+    channel: Channel, switch: ChannelSwitch, request: Request[ControlChannel]
+) -> CommandSucceeded:
+    match request.data.action:
+        case "test":
+            await _with_refusals(channel, channel.tell_owner(TEST_TEXT))
+        case "pause":
+            await _with_refusals(channel, switch.pause())
+        case "resume":
+            await _with_refusals(channel, switch.resume())
+    return CommandSucceeded()
+
+
+async def _with_refusals(channel: Channel, act: Awaitable[None]) -> None:
+    """Await what a channel does, and refuse the request if the channel cannot."""
     try:
-        if message.notice:
-            at = message.at or datetime.now(UTC)
-            await outbox.put(OwnerNotice(id=f"message:{message.notice}", kind="message", text=text, at=at))
-        else:
-            await channel.tell_owner(text)
+        await act
     except Unavailable as unreachable:
         raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(unreachable)) from unreachable
     except Exception as error:
         log.exception("channel %s could not send a notice to its owner", channel.name)
         sentence = f"The channel {channel.name} failed to send the message. Part of it may have arrived."
         raise Refusal(ErrorCode.INTERNAL, sentence) from error
-    return CommandSucceeded()
