@@ -17,7 +17,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-BOT_ID, OWNER, STRANGER = 4_242_424_242_424_242, 1001, 2002
+BOT_ID, APPLICATION, ROLE, OWNER, STRANGER = 4_242_424_242_424_242, 777, 888, 1001, 2002
 SERVER, CHANNEL, THREAD, HIDDEN = 9001, 9100, 9200, 9300
 TOKEN = f"{base64.urlsafe_b64encode(str(BOT_ID).encode()).decode().rstrip('=')}.AbCdEf.secret-of-the-bot-AAAAAAAAAAAA"
 INTENTS = 1 | 1 << 9 | 1 << 12 | 1 << 15
@@ -218,11 +218,12 @@ class DiscordServer:
         self._dispatch(session, "READY", {
             "v": 10, "user": {**user_of(BOT_ID), "mfa_enabled": False, "flags": 0}, "session_id": session.id,
             "resume_gateway_url": self._gateway_url, "guilds": [{"id": str(SERVER), "unavailable": True}],
-            "application": {"id": str(BOT_ID), "flags": 0}, "shard": [0, 1],
+            "application": {"id": str(APPLICATION), "flags": 0}, "shard": [0, 1],
         })  # fmt: skip
         newest = {id: self._newest(id) for id in (CHANNEL, THREAD, HIDDEN)}
         self._dispatch(session, "GUILD_CREATE", {
             "id": str(SERVER), "name": "server", "unavailable": False,
+            "roles": [{"id": "1"}, {"id": str(ROLE), "tags": {"bot_id": str(BOT_ID)}}],
             "channels": [
                 {"id": str(CHANNEL), "type": 0, "last_message_id": newest[CHANNEL]},
                 {"id": str(HIDDEN), "type": 0, "last_message_id": newest[HIDDEN]},
@@ -263,7 +264,7 @@ class DiscordServer:
         token = f"interaction-{id}"
         self._asked[token] = time.monotonic()
         self._tell("INTERACTION_CREATE", {
-            "id": str(id), "application_id": str(BOT_ID), "type": kind, "data": data, "token": token, "version": 1,
+            "id": str(id), "application_id": str(APPLICATION), "type": kind, "data": data, "token": token, "version": 1,
             "user": user_of(user), "channel": {"id": str(channel), "type": 1}, "channel_id": str(channel),
             "locale": "en-US", "app_permissions": "0", "entitlements": [], "context": 1,
             "authorizing_integration_owners": {"0": "0"}, "attachment_size_limit": 0, **more,
@@ -327,6 +328,8 @@ class DiscordServer:
         )
 
     async def get_commands(self, request: web.Request) -> web.Response:
+        if request.match_info["application"] != str(APPLICATION):
+            return failure(404, 10002, "Unknown Application")
         return web.json_response(self.commands)
 
     async def put_commands(self, request: web.Request) -> web.Response:
@@ -334,7 +337,12 @@ class DiscordServer:
         for one in wanted:
             if not re.fullmatch(r"[a-z_-]{1,32}", one["name"]) or not 1 <= len(one["description"]) <= 100:
                 return failure(400, 50035, "Invalid Form Body")
-        more = {"application_id": str(BOT_ID), "default_member_permissions": None, "version": "1", "type": 1}
+        more = {
+            "application_id": str(APPLICATION),
+            "default_member_permissions": None,
+            "version": "1",
+            "type": 1,
+        }
         self.commands = [{**one, **more, "id": str(number)} for number, one in enumerate(wanted, 1)]
         return web.json_response(self.commands)
 

@@ -21,6 +21,7 @@ from .discord_server import (
     CHANNEL,
     HIDDEN,
     OWNER,
+    ROLE,
     STRANGER,
     THREAD,
     TOKEN,
@@ -157,7 +158,7 @@ async def test_in_servers_the_owner_is_heard_by_mention_and_reply() -> None:
         own = server.shown(CHANNEL)[0]
         reply = {"referenced_message": {**server._message(own)}, "type": 19}
         server.say("second", channel=CHANNEL, **reply)
-        server.say(f"third, {ME}", channel=THREAD)
+        server.say(f"third, <@&{ROLE}>", channel=THREAD)
         await wait_until(lambda: len(server.seen(CHANNEL)) == 2 and len(server.seen(THREAD)) == 1)
         assert all(one.reply_to for one in (*server.shown(CHANNEL), *server.shown(THREAD)))
     assert [message.content for message in gateway.sent] == ["first", "second", "third,"]

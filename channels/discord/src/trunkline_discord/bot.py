@@ -16,6 +16,7 @@ from trunkline_discord.bot_events import (
     Event,
     Press,
     SessionBegan,
+    own_roles,
     parse_message,
     parse_server,
     words_of,
@@ -75,6 +76,8 @@ class DiscordBot:
         )
         self._send_event, self._events = anyio.create_memory_object_stream[Event](math.inf)
         self.id = 0
+        self._application = 0
+        self._roles: set[int] = set()
         self.dms: dict[int, int] = {}
         """The channels of the owner's direct messages, by user."""
 
@@ -148,18 +151,22 @@ class DiscordBot:
         return any(shard.is_connected for shard in self._bot.shards.values())
 
     async def _on_ready(self, event: hikari.ShardReadyEvent) -> None:
-        self.id = int(event.my_user.id)
+        self.id, self._application = int(event.my_user.id), int(event.application_id)
         self._send_event.send_nowait(SessionBegan(frozenset(map(int, event.unavailable_guilds))))
 
     async def _on_payload(self, event: hikari.ShardPayloadEvent) -> None:
         if event.name == "GUILD_CREATE":
+            self._roles |= own_roles(event.payload, self.id)
             self._send_event.send_nowait(parse_server(event.payload))
 
     async def _on_message(self, event: hikari.MessageCreateEvent) -> None:
         is_private = isinstance(event, hikari.DMMessageCreateEvent)
-        incoming = parse_message(event.message, self.id, is_private=is_private)
+        incoming = self._parse(event.message, is_private=is_private)
         if incoming is not None:
             self._send_event.send_nowait(incoming)
+
+    def _parse(self, message: hikari.Message, *, is_private: bool) -> DiscordMessage | None:
+        return parse_message(message, self.id, self._roles, is_private=is_private)
 
     async def _on_interaction(self, event: hikari.InteractionCreateEvent) -> None:
         """Acknowledge a press or a command at once, because Discord waits only three seconds."""
@@ -190,21 +197,20 @@ class DiscordBot:
 
     async def set_commands(self, commands: Mapping[str, str]) -> None:
         """Set the bot's slash commands, unless they are set already: Discord limits how often."""
-        application = self.id
         words = hikari.CommandOption(
             type=hikari.OptionType.STRING,
             name="words",
             description="What follows the command",
             is_required=False,
         )
-        known = await self._bot.rest.fetch_application_commands(application)
+        known = await self._bot.rest.fetch_application_commands(self._application)
         if {one.name: getattr(one, "description", "") for one in known} == dict(commands):
             return
         wanted = [
             self._bot.rest.slash_command_builder(name, text).add_option(words)
             for name, text in commands.items()
         ]
-        await self._bot.rest.set_application_commands(application, wanted)
+        await self._bot.rest.set_application_commands(self._application, wanted)
 
     async def send(self, channel: int, content: DiscordContent, *, nonce: str, reply_to: int | None) -> int:
         """Send a message and return its id. For some minutes the same nonce gives the same message. Raises PostRefused
@@ -244,7 +250,7 @@ class DiscordBot:
         found = []
         try:
             async for message in self._bot.rest.fetch_messages(channel, after=after).limit(MAX_MISSED):
-                incoming = parse_message(message, self.id, is_private=is_private)
+                incoming = self._parse(message, is_private=is_private)
                 if incoming is not None:
                     found.append(incoming)
         except REFUSALS as refused:

@@ -1,7 +1,7 @@
 """The events of Discord, and what each asks of this channel. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,13 +57,15 @@ class Press:
 Event = DiscordMessage | SessionBegan | ServerSeen | Press
 
 
-def parse_message(message: hikari.Message, bot: int, *, is_private: bool) -> DiscordMessage | None:
-    """Return what a message asks for; None if it is not addressed to the bot."""
+def parse_message(
+    message: hikari.Message, bot: int, roles: Collection[int], *, is_private: bool
+) -> DiscordMessage | None:
+    """Return what a message asks for; None if it is not addressed to the bot, which has these roles of its own."""
     if message.author.is_bot or message.author.is_system or message.type not in REPLY_TYPES:
         return None
     text = message.content or ""
     if not is_private:
-        words = _addressed(message, text, bot)
+        words = _addressed(message, text, bot, roles)
         if words is None:
             return None
         text = words
@@ -82,9 +84,10 @@ def parse_message(message: hikari.Message, bot: int, *, is_private: bool) -> Dis
     )
 
 
-def _addressed(message: hikari.Message, text: str, bot: int) -> str | None:
+def _addressed(message: hikari.Message, text: str, bot: int, roles: Collection[int]) -> str | None:
     """Return the text of a message that mentions the bot or replies to it; None for every other message."""
-    mention = re.compile(rf"<@!?{bot}>[:,]?\s*")
+    names = "|".join([f"!?{bot}", *(f"&{role}" for role in roles)])
+    mention = re.compile(rf"<@(?:{names})>[:,]?\s*")
     if mention.search(text):
         return mention.sub("", text).strip()
     replied = message.referenced_message
@@ -107,6 +110,12 @@ def parse_server(payload: Mapping[str, Any]) -> ServerSeen:
     channels = [*payload.get("channels", ()), *payload.get("threads", ())]
     newest = {int(one["id"]): int(one["last_message_id"]) for one in channels if one.get("last_message_id")}
     return ServerSeen(int(payload["id"]), newest)
+
+
+def own_roles(payload: Mapping[str, Any], bot: int) -> set[int]:
+    """Return the roles that a server made for the bot. They have its name, so people mention them as the bot."""
+    roles = payload.get("roles", ())
+    return {int(one["id"]) for one in roles if one.get("tags", {}).get("bot_id") == str(bot)}
 
 
 def words_of(interaction: hikari.CommandInteraction) -> str:

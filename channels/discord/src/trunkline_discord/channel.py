@@ -17,7 +17,8 @@ class DiscordChannel(ChatChannel):
     has it, and what was written while no process was connected is read afterwards; an answer is shown once, whichever
     process is killed.
 
-    Not guaranteed: that a message is read which was written more than a day before the bot connects again.
+    Not guaranteed: that a message is read which was written more than a day before the bot connects again, or after 500
+    others in the same channel while it was not connected.
     """
 
     name = "discord"

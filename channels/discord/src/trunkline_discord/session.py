@@ -119,13 +119,13 @@ class DiscordSession(AccountSession):
     async def _read_missed(self, began: SessionBegan) -> None:
         """Read the direct messages that were missed. Those of servers follow, when Discord has told their channels."""
         self._since = max(self._seen - _duration(MARGIN), _id_at(time.time() - LONGEST_ABSENCE))
-        self._unread = began.servers
+        self._unread = began.servers if self._settings.servers else frozenset()
         for channel in self._bot.dms.values():
             for incoming in await self._bot.missed(channel, self._since, is_private=True):
                 await self._take(incoming)
 
     async def _read_server(self, server: ServerSeen) -> None:
-        if server.server not in self._unread or not self._settings.servers:
+        if server.server not in self._unread:
             return
         for channel, newest in server.newest.items():
             if newest > self._since:
