@@ -56,7 +56,9 @@ class FrameFigures:
         return {
             f"{name}_frames": len(self.frames),
             f"{name}_longest_frame_ms": max(self.frames),
-            f"{name}_frames_over_{LONG:.0f}_ms": sum(round(time, 1) > LONG + RESOLUTION for time in self.frames),
+            f"{name}_frames_over_{LONG:.0f}_ms": sum(
+                round(time, 1) > LONG + RESOLUTION for time in self.frames
+            ),
             f"{name}_longest_task_cpu_ms": max(self.tasks),
             f"{name}_cpu_ms_per_frame": sum(self.tasks) / len(self.frames),
         }

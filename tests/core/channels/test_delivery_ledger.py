@@ -32,6 +32,7 @@ class Board(PostService):
         self.fails: Exception | None = None
         self.fails_after: Exception | None = None
         self.running = 0
+        self.slow = 0
 
     def mark(self, place: str) -> str:
         return str(len(self.posts[place]))
@@ -49,6 +50,9 @@ class Board(PostService):
         return str(len(self.posts[place]))
 
     async def find(self, place: str, post: UnfinishedPost, delivery: DeliveryState) -> str | None:
+        slow, self.slow = self.slow, 0
+        for _ in range(slow):
+            await anyio.lowlevel.checkpoint()
         count = len(self.posts[place])
         return str(count) if count > int(post.mark) else None
 
@@ -108,6 +112,22 @@ async def test_a_post_that_waits_for_another_to_settle_it_is_not_repeated() -> N
         tasks.start_soon(one.post, "first")
     assert board.posts["hall"] == ["first", "second"]
     assert (one.state.posts, other.state.posts) == (("1",), ("2",))
+
+
+async def test_nothing_is_sent_to_a_place_while_a_post_is_looked_for_there() -> None:
+    """A delivery that is given up is settled beside another that goes on: the later post is not taken for it."""
+    board = Board()
+    ledger = DeliveryLedger(ScriptedRecords(), "account", board)
+    given_up = await ledger.open(DeliveryState(id="one", place="hall"))
+    other = await ledger.open(DeliveryState(id="other", place="hall"))
+    board.fails = TimeoutError()
+    with pytest.raises(TimeoutError):
+        await given_up.post("the same words")
+    board.fails, board.slow = None, 100
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(given_up.settle)
+        tasks.start_soon(other.post, "the same words")
+    assert (given_up.state.posts, other.state.posts) == ((), ("1",))
 
 
 async def test_a_refused_post_leaves_nothing_open() -> None:

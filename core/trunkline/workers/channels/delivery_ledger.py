@@ -126,7 +126,14 @@ class OutboundDelivery:
             return id
 
     async def settle(self) -> None:
-        """Find out whether an unfinished post was sent, and record it. Raises as ``post`` does."""
+        """Find out whether an unfinished post was sent, and record it. No post to the place is sent meanwhile. Raises
+        as ``post`` does.
+        """
+        async with self._ledger.locked(self.state.place):
+            await self.look_for_unfinished()
+
+    async def look_for_unfinished(self) -> None:
+        """Do what ``settle`` does, for a caller that holds the lock of the place. Raises as ``post`` does."""
         unfinished = self.state.unfinished
         if unfinished is None:
             return
@@ -225,7 +232,7 @@ class DeliveryLedger:
         """Settle what was left open in a place. Raises as ``OutboundDelivery.post`` does."""
         left = self._left_open.get(place, [])
         while left:
-            await left[0].settle()
+            await left[0].look_for_unfinished()
             left.pop(0)
         self._left_open.pop(place, None)
 
