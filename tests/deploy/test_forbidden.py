@@ -33,7 +33,7 @@ VERBS = (
 CHANGES = ("create", "change", "stop", "reset", "archive", "restore", "delete")
 GATEWAY = (
     "send", "conversation", "conversations", "conversations.change", "conversations.branches",
-    "conversations.export", "cancel", "decide", "turn", "fork", "answerer", "blocks.list",
+    "conversations.export", "file", "cancel", "decide", "turn", "fork", "answerer", "blocks.list",
     "blocks.show", "choose-model", "models",
     *(f"blocks.{change}" for change in CHANGES),
     *(f"approvals.{verb}" for verb in ("list", "show", "granted", "forget")),
@@ -254,7 +254,8 @@ SIZES = {
 PUBLISH: dict[str, set[str]] = {
     "gateway": {
         *memory("read-many", "write-many", "list", "move", "delete", "conversation-append", "conversation-load"),
-        *memory("history", "attachments-store"), *FILES, *BRINGS, *MODELS, "trunkline.cmd.model.complete",
+        *memory("history", "attachments-store", "attachment-read"),
+        *FILES, *BRINGS, *MODELS, "trunkline.cmd.model.complete",
         *memory("read", "search", "diff", "blame", "revert", "export", "import"), *EXPORTS,
         *memory("chunk-get", "chunk-list", "chunk-linked", "chunk-forget"),
         *memory("conversation-list", "conversation-find", "conversation-branches"), "trunkline.turn.inbox.conv",
@@ -302,6 +303,7 @@ PUBLISH: dict[str, set[str]] = {
         *BLOCK_MEMORY,
         *memory("export", "read-many", "write-many", "collect", "collected", "collected-search", "collected-clear"),
         *memory("import", "conversation-load"), *BRINGS, *RESULTS,
+        *memory("attachments-store"),  # the files that a tool gives to the person
         "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
         "trunkline.cmd.model.complete", "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
         "trunkline.evt.audit.main.noted", *looks("AUDIT"), *QUOTAS,

@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 from starlette.applications import Starlette
+from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -34,12 +35,24 @@ QUICK = RetryTimes(first_pause=0.05, longest_pause=0.2, settling=0.1, searched=2
 DOWNLOAD_LIMIT = 20 * 1024 * 1024
 """Bytes of the largest file that Telegram gives a bot."""
 
+UPLOAD_LIMITS = {"photo": 10 * 1024 * 1024, "document": 50 * 1024 * 1024}
+"""Bytes of the largest files that a bot can send."""
+
+PHOTO_STARTS = (b"\xff\xd8\xff", b"\x89PNG", b"RIFF")
+
+NOT_MODIFIED = (
+    "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a "
+    "current content and reply markup of the message"
+)
+
 Answer = tuple[int, dict[str, Any]]
 
 
 @dataclass
 class Shown:
-    """A message in a chat, as people see it."""
+    """A message in a chat, as people see it. ``file`` is its kind and name, such as ``photo plan.png``; ``data`` is its
+    content.
+    """
 
     chat: int
     id: int
@@ -50,6 +63,8 @@ class Shown:
     thread: int | None = None
     reply_to: int | None = None
     versions: int = 1
+    file: str = ""
+    data: bytes = b""
 
     @property
     def buttons(self) -> dict[str, str]:
@@ -194,8 +209,8 @@ class BotApiServer:
             await news.wait()
 
     def seen(self, chat: int = OWNER) -> list[str]:
-        """Return what the bot shows in a chat, the oldest first."""
-        return [one.text for one in self.shown(chat)]
+        """Return what the bot shows in a chat, the oldest first: texts, and files by their kind and name."""
+        return [one.file or one.text for one in self.shown(chat)]
 
     def shown(self, chat: int = OWNER) -> list[Shown]:
         """Return the messages of the bot in a chat, the oldest first."""
@@ -228,14 +243,20 @@ class BotApiServer:
         method = request.path_params["method"]
         if request.path_params["token"] != f"bot{TOKEN}":
             return _failure(401, "Unauthorized")
-        form = dict(await request.form())
         self.calls.append(method)
+        form: dict[str, str] = {}
+        uploads: dict[str, tuple[str, bytes]] = {}
+        for key, value in (await request.form()).items():
+            if isinstance(value, UploadFile):
+                uploads[key] = (value.filename or "", await value.read())
+            else:
+                form[key] = value
         early = self._fault(method, early=True)
         if early is not None and early.before is not None:
             early.before()
         if early is not None and early.answer is not None:
             return JSONResponse(early.answer[1], early.answer[0])
-        answer = await self._answer(method, {key: str(value) for key, value in form.items()}, request)
+        answer = await self._answer(method, form, uploads, request)
         late = self._fault(method, early=False)
         if late is not None and late.after is not None:
             late.after()
@@ -271,8 +292,18 @@ class BotApiServer:
                 return fault
         return None
 
-    async def _answer(self, method: str, form: dict[str, str], request: Request) -> Response:
+    async def _answer(
+        self, method: str, form: dict[str, str], uploads: dict[str, tuple[str, bytes]], request: Request
+    ) -> Response:
         match method:
+            case "sendPhoto" | "sendDocument":
+                kind = method.removeprefix("send").lower()
+                return self._send_file(kind, form, *uploads.get(kind, ("", b"")))
+            case "sendLocation":
+                place = f"place {float(form['latitude']):g}, {float(form['longitude']):g}"
+                return self._add(form, Shown(int(form["chat_id"]), 0, "", [], {}, file=place))
+            case "editMessageReplyMarkup":
+                return self._edit_markup(form)
             case "getMe":
                 return _success(BOT)
             case "getUpdates":
@@ -314,14 +345,47 @@ class BotApiServer:
         return [update for update in self.updates if update["update_id"] >= self.confirmed][:100]
 
     def _send(self, form: dict[str, str]) -> Response:
-        chat = int(form["chat_id"])
-        problem = self._refusal(chat) or _problem(form)
+        return _problem(form) or self._add(form, Shown(int(form["chat_id"]), 0, *_content(form)))
+
+    def _send_file(self, kind: str, form: dict[str, str], name: str, data: bytes) -> Response:
+        limit = UPLOAD_LIMITS[kind]
+        if kind == "document" and len(data) > limit:
+            return _failure(413, "Request Entity Too Large")
+        if len(data) > limit:
+            sizes = (
+                f"file of size {len(data)} bytes is too big for a photo; the maximum size is {limit} bytes"
+            )
+            return _failure(400, f"Bad Request: {sizes}")
+        if not data:
+            return _failure(400, "Bad Request: file must be non-empty")
+        if kind == "photo" and not data.startswith(PHOTO_STARTS):
+            return _failure(400, "Bad Request: IMAGE_PROCESS_FAILED")
+        shown = Shown(int(form["chat_id"]), 0, "", [], {}, file=f"{kind} {name}", data=data)
+        return self._add(form, shown)
+
+    def _add(self, form: dict[str, str], shown: Shown) -> Response:
+        """Show a message, as an answer and in a topic if the form says so."""
+        problem = self._refusal(shown.chat)
         if problem is not None:
             return problem
-        reply = json.loads(form["reply_parameters"])["message_id"] if "reply_parameters" in form else None
-        thread = int(form["message_thread_id"]) if "message_thread_id" in form else None
-        shown = Shown(chat, self._next_id(chat), *_content(form), thread=thread, reply_to=reply)
-        self.messages[chat, shown.id] = shown
+        if "reply_parameters" in form:
+            shown.reply_to = json.loads(form["reply_parameters"])["message_id"]
+        if "message_thread_id" in form:
+            shown.thread = int(form["message_thread_id"])
+        shown.id = self._next_id(shown.chat)
+        self.messages[shown.chat, shown.id] = shown
+        return _success(_message(shown))
+
+    def _edit_markup(self, form: dict[str, str]) -> Response:
+        chat, id = int(form["chat_id"]), int(form["message_id"])
+        shown = self.messages.get((chat, id))
+        problem = self._refusal(chat) or _not_editable(shown)
+        if problem is not None or shown is None:
+            return problem or _failure(400, "Bad Request")
+        markup = json.loads(form.get("reply_markup", "{}"))
+        if shown.markup == markup:
+            return _failure(400, NOT_MODIFIED)
+        shown.markup = markup
         return _success(_message(shown))
 
     def _edit(self, form: dict[str, str]) -> Response:
@@ -330,16 +394,13 @@ class BotApiServer:
         if problem is not None:
             return problem
         shown = self.messages.get((chat, id))
-        if shown is None:
-            return _failure(400, "Bad Request: message to edit not found")
-        if not shown.own:
-            return _failure(400, "Bad Request: message can't be edited")
+        problem = _not_editable(shown)
+        if problem is not None or shown is None:
+            return problem or _failure(400, "Bad Request")
+        if shown.file:
+            return _failure(400, "Bad Request: there is no text in the message to edit")
         if (shown.text, shown.entities, shown.markup) == _content(form):
-            return _failure(
-                400,
-                "Bad Request: message is not modified: specified new message content and reply markup are exactly the "
-                "same as a current content and reply markup of the message",
-            )
+            return _failure(400, NOT_MODIFIED)
         shown.text, shown.entities, shown.markup = _content(form)
         shown.versions += 1
         return _success(_message(shown))
@@ -390,9 +451,16 @@ def _problem(form: dict[str, str]) -> Response | None:
     return None
 
 
+def _not_editable(shown: Shown | None) -> Response | None:
+    if shown is None:
+        return _failure(400, "Bad Request: message to edit not found")
+    return None if shown.own else _failure(400, "Bad Request: message can't be edited")
+
+
 def _message(shown: Shown) -> dict[str, Any]:
     chat = {"id": shown.chat, "type": "private" if shown.chat > 0 else "supergroup", "title": "group"}
-    return {"message_id": shown.id, "date": 1_700_000_000, "chat": chat, "from": BOT, "text": shown.text}
+    message = {"message_id": shown.id, "date": 1_700_000_000, "chat": chat, "from": BOT}
+    return message if shown.file else {**message, "text": shown.text}
 
 
 def _described(file: SentFile) -> dict[str, Any]:

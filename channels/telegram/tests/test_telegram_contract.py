@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from trunkline.api.channel import DeliveryState, PostService, UnfinishedPost
+from trunkline.api.channel import Attachment, DeliveryState, PostService, UnfinishedPost
 from trunkline.api.testing import ChannelSuite, ChannelUser, PostSuite, PostWitness, ScriptedRecords
 from trunkline.api.tool import Approval
 from trunkline_telegram.bot_api import BotApi
@@ -43,8 +43,29 @@ class TestTelegram(ChannelSuite):
             )
 
 
+FILES = {
+    "a photo": Attachment(path="photo", name="plan.png", media_type="image/png", size=9),
+    "a document": Attachment(path="document", name="plan.pdf", media_type="application/pdf", size=9),
+}
+"""Files by the content with which the suite posts them."""
+
+CONTENTS = {
+    **{name: PostContent(file=file).encode() for name, file in FILES.items()},
+    "a place": PostContent(place=(48.4, 9.99)).encode(),
+}
+
+
+async def read_file(file: Attachment) -> bytes:
+    return {"photo": b"\x89PNG plan", "document": b"%PDF plan"}[file.path]
+
+
+def posted(content: str) -> str:
+    """Return what the channel records of a content of the suite."""
+    return CONTENTS.get(content) or PostContent(text=content).encode()
+
+
 class PlainPosts(PostService):
-    """Posts of plain text, as the suite gives them."""
+    """Posts of plain text and files, as the suite gives them."""
 
     def __init__(self, posts: TelegramPosts) -> None:
         self._posts = posts
@@ -53,15 +74,17 @@ class PlainPosts(PostService):
         return self._posts.mark(place)
 
     async def post(self, place: str, content: str, delivery: DeliveryState) -> str:
-        return await self._posts.post(place, PostContent(text=content).encode(), delivery)
+        return await self._posts.post(place, posted(content), delivery)
 
     async def find(self, place: str, post: UnfinishedPost, delivery: DeliveryState) -> str | None:
-        content = PostContent(text=post.content).encode()
-        return await self._posts.find(place, UnfinishedPost(content=content, mark=post.mark), delivery)
+        unfinished = UnfinishedPost(content=posted(post.content), mark=post.mark, is_file=post.is_file)
+        return await self._posts.find(place, unfinished, delivery)
 
 
 class TestTelegramPosts(PostSuite):
-    """No crash loses or repeats a message of the bot."""
+    """No crash loses or repeats a message of the bot, or a photo in it."""
+
+    file = "a photo"
 
     @asynccontextmanager
     async def service(self) -> AsyncIterator[PostWitness]:
@@ -69,5 +92,18 @@ class TestTelegramPosts(PostSuite):
             patched.setenv("TELEGRAM_BOT_TOKEN", TOKEN)
             async with bot_api_server() as server, BotApi(settings(server.url)) as api:
                 server.say("between")  # people's messages lie between those of the bot
-                posts = TelegramPosts(api, ScriptedRecords(), "4242", QUICK)
-                yield PostWitness(PlainPosts(posts), str(OWNER), server.seen)
+                posts = TelegramPosts(api, ScriptedRecords(), "4242", QUICK, read_file)
+                shown = lambda: ["file" if one.file else one.text for one in server.shown()]  # noqa: E731
+                yield PostWitness(PlainPosts(posts), str(OWNER), shown, file=self.file)
+
+
+class TestTelegramDocuments(TestTelegramPosts):
+    """No crash loses or repeats a document."""
+
+    file = "a document"
+
+
+class TestTelegramPlaces(TestTelegramPosts):
+    """No crash loses or repeats a place on the map."""
+
+    file = "a place"

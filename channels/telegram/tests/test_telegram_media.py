@@ -1,7 +1,7 @@
 """Pictures, documents, recordings and places between Telegram and a scripted gateway."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,8 +9,11 @@ import anyio
 import pytest
 
 from trunkline import CompletionError
+from trunkline.api.channel import Attachment
+from trunkline.api.gateway import SendMessage
 from trunkline.api.model import Transcription, TranscriptionRequest
 from trunkline.api.testing import ScriptedAbilities, ScriptedGateway, wait_until
+from trunkline.api.turn import TextDelta, ToolEnded, TurnEnded
 from trunkline_telegram.channel import TelegramChannel
 from trunkline_telegram.message_media import MEDIA_LIMIT, TOO_LARGE
 from trunkline_telegram.settings import TelegramSettings
@@ -235,3 +238,107 @@ async def test_the_token_is_in_no_log_of_a_download(caplog: pytest.LogCaptureFix
         await wait_until(lambda: len(gateway.sent) == 1)
     assert "/file/bot4242%3Ahidden/" in caplog.text
     assert secret not in caplog.text and secret not in str([record.args for record in caplog.records])
+
+
+# Files and places of an answer -----------------------------------------------------------------------------------
+
+PHOTO = Attachment(path="a/photo", name="plan.png", media_type="image/png", size=20)
+TABLE = Attachment(path="a/table", name="plan.csv", media_type="text/csv", size=5)
+GIF = Attachment(path="a/gif", name="film.gif", media_type="image/gif", size=20)
+CONTENTS = {"a/photo": b"\x89PNG\r\n\x1a\n picture", "a/table": b"a,b\n1", "a/gif": b"GIF89a film"}
+
+
+def giving(*files: Attachment, text: str = "Here it is.") -> Callable[[SendMessage], Iterator[Any]]:
+    """An answer with these files."""
+
+    def answer(message: SendMessage) -> Iterator[Any]:
+        yield ToolEnded(step=0, call_id="call", name="send_file", output="given", files=files)
+        if text:
+            yield TextDelta(step=1, offset=0, text=text)
+        yield TurnEnded(reason="stop")
+
+    return answer
+
+
+@asynccontextmanager
+async def answered_by(
+    answer: Callable[[SendMessage], Iterator[Any]], contents: dict[str, bytes] = CONTENTS
+) -> AsyncIterator[BotApiServer]:
+    """A server whose owner was promised this answer, and asks for it."""
+    async with ScriptedGateway(answer) as gateway, bot_api_server() as server:
+        gateway.files.update(contents)
+        async with running(server, gateway):
+            server.say("go")
+            yield server
+
+
+async def test_files_of_an_answer_follow_its_text() -> None:
+    """A picture is a photo, a table and a GIF are documents; each has its bytes and name, and all are in the topic."""
+    async with ScriptedGateway(giving(PHOTO, TABLE, GIF)) as gateway, bot_api_server() as server:
+        gateway.files.update(CONTENTS)
+        async with running(server, gateway):
+            server.say("@trunk_bot go", chat=GROUP, thread=7)
+            await wait_until(lambda: len(server.seen(GROUP)) == 4)
+            shown = server.shown(GROUP)
+    assert [one.file or one.text for one in shown] == [
+        "Here it is.", "photo plan.png", "document plan.csv", "document film.gif",
+    ]  # fmt: skip
+    assert [one.data for one in shown[1:]] == list(CONTENTS.values())
+    assert all(one.thread == 7 and one.reply_to for one in shown)
+
+
+async def test_an_answer_of_a_file_alone_has_no_text() -> None:
+    """No sentence says that the answer is empty."""
+    async with answered_by(giving(TABLE, text="")) as server:
+        await wait_until(lambda: bool(server.seen()))
+        await server.wait_for_confirmation()
+    assert server.seen() == ["document plan.csv"]
+
+
+async def test_a_picture_that_is_no_photo_for_telegram_is_a_document() -> None:
+    """Telegram refuses some pictures, for example very long ones; then people get the file."""
+    async with answered_by(giving(PHOTO), {"a/photo": b"not really a PNG"}) as server:
+        await wait_until(lambda: len(server.seen()) == 2)
+    assert server.seen() == ["Here it is.", "document plan.png"]
+    assert server.calls.count("sendPhoto") == 1
+
+
+@pytest.mark.parametrize("why", ["gone", "too large", "refused"])
+async def test_a_file_that_cannot_be_sent_is_named_in_the_answer(why: str) -> None:
+    """A file that is no longer stored, exceeds 50 MB, or is refused; the others arrive."""
+    table = Attachment(path="a/table", name="plan.csv", media_type="text/csv", size=51 * 1024 * 1024)
+    first = table if why == "too large" else TABLE
+    contents = {path: data for path, data in CONTENTS.items() if why != "gone" or path != "a/table"}
+    async with ScriptedGateway(giving(first, PHOTO)) as gateway, bot_api_server() as server:
+        gateway.files.update(contents)
+        if why == "refused":
+            server.faults.append(Fault("sendDocument", answer=failure(413, "Request Entity Too Large")))
+        async with running(server, gateway):
+            server.say("go")
+            await wait_until(lambda: bool(server.seen()) and "cannot send" in server.seen()[0])
+            await wait_until(lambda: len(server.seen()) == 2)
+    assert "This channel cannot send you the file plan.csv (" in server.seen()[0]
+    assert server.seen()[1] == "photo plan.png"
+
+
+@pytest.mark.parametrize("method", ["sendPhoto", "sendDocument"])
+async def test_a_file_whose_answer_is_lost_is_sent_once(method: str) -> None:
+    """The connection breaks after Telegram has acted: the file is found by its buttons."""
+    async with ScriptedGateway(giving(PHOTO, TABLE)) as gateway, bot_api_server() as server:
+        gateway.files.update(CONTENTS)
+        server.faults.append(Fault(method, lost=True))
+        async with running(server, gateway):
+            server.say("go")
+            await wait_until(lambda: len(server.seen()) == 3 and not server.faults)
+            server.say("/help")
+            await wait_until(lambda: len(server.seen()) == 4)
+    assert server.seen()[:3] == ["Here it is.", "photo plan.png", "document plan.csv"]
+    assert "editMessageReplyMarkup" in server.calls
+
+
+async def test_a_link_to_a_place_is_also_shown_on_a_map() -> None:
+    """Each place once, in the order of the text; what is no place on earth stays text."""
+    text = "[Ulm](geo:48.4,9.99), [again](geo:48.4,9.99), [South](geo:-33.9,18.4;u=20), [no](geo:91,0)"
+    async with answered_by(giving(text=text)) as server:
+        await wait_until(lambda: len(server.seen()) == 3)
+    assert server.seen() == ["Ulm, again, South, no", "place 48.4, 9.99", "place -33.9, 18.4"]

@@ -84,6 +84,26 @@ async def test_MB_T11_an_approval_asked_on_telegram_is_decided_by_http(
     await wait_until(lambda: any("Created t11.md" in text for text in server.seen()))
 
 
+async def test_a_picture_reaches_the_model_and_a_file_comes_back(both: tuple[Platform, BotApiServer]) -> None:
+    """A picture is an attachment of the conversation in memory; what is no picture or text is refused with a sentence;
+    a file of the workspace arrives as a document, whole."""
+    running, server = both
+    picture = b"\x89PNG\r\n\x1a\n" + b"picture" * 50_000
+    server.send_photo(picture, caption="say:I see a picture.")
+    await wait_until(lambda: any(text.startswith("I see a picture.") for text in server.seen()))
+    (kept,) = running.home.memory.glob("blocks/main/conversations/*/*.files/*.png")
+    assert kept.read_bytes() == picture
+    server.send_file("document", b"PK\x03\x04\xff\xfe", name="all.zip", media_type="application/zip")
+    await wait_until(lambda: any("PNG, JPEG, GIF or WebP" in text for text in server.seen()))
+    workspace = running.home.workspace("main")
+    workspace.mkdir(parents=True, exist_ok=True)
+    (workspace / "table.csv").write_bytes(b"a,b\n" * 60_000)
+    server.say('call:send_file {"path": "table.csv"}')
+    await wait_until(lambda: "document table.csv" in server.seen())
+    (sent,) = [one for one in server.shown() if one.file == "document table.csv"]
+    assert sent.data == b"a,b\n" * 60_000
+
+
 async def test_MB_T15_a_message_is_answered_where_it_was_sent(both: tuple[Platform, BotApiServer]) -> None:
     """A message over HTTP is answered there, and a notice to Telegram arrives there alone."""
     running, server = both

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.channels.records import ChannelRecord as ChannelRecord
     from trunkline.contracts.channels.records import ChannelRecords as ChannelRecords
     from trunkline.contracts.channels.records import RecordChanged as RecordChanged
+    from trunkline.contracts.conversations.messages import Attachment as Attachment
     from trunkline.contracts.gateway.answerer import Answerer as Answerer
     from trunkline.contracts.models.listing import AdapterListing as AdapterListing
     from trunkline.contracts.turns.begun_turn import BegunTurn as BegunTurn
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.letter_channel import Letter as Letter
     from trunkline.workers.channels.letter_channel import LetterChannel as LetterChannel
     from trunkline.workers.channels.letter_channel import TurnText as TurnText
+    from trunkline.workers.channels.letter_channel import file_contents as file_contents
     from trunkline.workers.channels.model_command import DEFAULT_MODEL as DEFAULT_MODEL
     from trunkline.workers.channels.model_command import describe_answerer as describe_answerer
     from trunkline.workers.channels.model_command import describe_models as describe_models

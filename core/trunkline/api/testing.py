@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trunkline.testing.scripted_abilities import ScriptedAbilities as ScriptedAbilities
     from trunkline.testing.scripted_completer import ScriptedCompleter as ScriptedCompleter
     from trunkline.testing.scripted_gateway import ScriptedGateway as ScriptedGateway
+    from trunkline.testing.scripted_outgoing_files import ScriptedOutgoingFiles as ScriptedOutgoingFiles
     from trunkline.testing.scripted_records import ScriptedRecords as ScriptedRecords
     from trunkline.testing.store_suite import StoreSuite as StoreSuite
     from trunkline.testing.tool_suite import ToolSuite as ToolSuite

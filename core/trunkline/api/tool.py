@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from trunkline.contracts.tools.messages import StoredResult as StoredResult
     from trunkline.contracts.tools.messages import ToolSchema as ToolSchema
     from trunkline.contracts.tools.messages import ToolSpec as ToolSpec
+    from trunkline.contracts.tools.outgoing_files import MAX_OUTGOING_BYTES as MAX_OUTGOING_BYTES
+    from trunkline.contracts.tools.outgoing_files import OutgoingFiles as OutgoingFiles
     from trunkline.contracts.tools.subjects import DELEGATED_CALL_TOOL as DELEGATED_CALL_TOOL
     from trunkline.contracts.tools.subjects import DELEGATED_CANCEL_CALL as DELEGATED_CANCEL_CALL
     from trunkline.contracts.tools.subjects import DELEGATED_LIST_TOOLS as DELEGATED_LIST_TOOLS

@@ -86,6 +86,8 @@ class TurnPrinter:
                 if isinstance(event.stored, StoredResult):
                     tool["stored"] = event.stored
                     self._note(event.stored.notice)
+                for file in event.files or ():
+                    self._note(f"The agent gives you {file.notice}")
             case ApprovalRequested():
                 self._approval = event
                 self._note(f"{approval_words(event.question, event.detail)}\n{_how(event)}")

@@ -8,6 +8,7 @@ from trunkline.contracts.memory.transport import NoTransport
 from trunkline.contracts.models.abilities_client import ModelAbilities, NoAbilities
 from trunkline.contracts.models.completer import Completer, NoModel
 from trunkline.contracts.sandbox.sandbox import NoSandbox, Sandbox
+from trunkline.contracts.tools.outgoing_files import NoOutgoingFiles, OutgoingFiles
 from trunkline.contracts.tools.person import Nobody, Person
 from trunkline.contracts.tools.tool import ToolContext
 
@@ -21,6 +22,7 @@ def tool_context(
     documents: Documents | None = None,
     sandbox: Sandbox | None = None,
     person: Person | None = None,
+    outgoing: OutgoingFiles | None = None,
     block: str = "main",
 ) -> ToolContext:
     """Return a context whose tool works in ``workspace``. By default ``report`` discards progress notes."""
@@ -37,4 +39,5 @@ def tool_context(
         documents=NoDocuments() if documents is None else documents,
         sandbox=NoSandbox() if sandbox is None else sandbox,
         person=Nobody() if person is None else person,
+        outgoing=NoOutgoingFiles() if outgoing is None else outgoing,
     )

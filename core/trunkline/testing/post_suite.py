@@ -43,11 +43,15 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class PostWitness:
-    """A service, and what people see there: ``seen`` returns the texts of all posts in ``place``, the oldest first."""
+    """A service, and what people see there: ``seen`` returns the texts of all posts in ``place``, the oldest first, and
+    ``file`` for a post that shows a file. ``file`` is the content of such a post, as the service takes it; "" if it has
+    none.
+    """
 
     service: PostService
     place: str
     seen: Callable[[], Sequence[str]]
+    file: str = ""
 
 
 class PostSuite(ContractSuite, ABC):
@@ -85,14 +89,47 @@ class PostSuite(ContractSuite, ABC):
             await _go_on(DeliveryLedger(records, "account", witness.service), witness.place, wanted)
             assert list(witness.seen()) == wanted
 
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("step", STEPS[1:])
+    @pytest.mark.parametrize("earlier", [0, 1])
+    async def test_a_crash_neither_loses_nor_repeats_a_file(self, step: str, earlier: int) -> None:
+        """The same for a post that shows a file, behind the text and behind an earlier post with the same file."""
+        async with self.service() as witness:
+            if not witness.file:
+                pytest.skip("this service sends no files")
+            files = [witness.file] * (earlier + 1)
+            wanted = ["the words", *(["file"] * len(files))]
+            records = ScriptedRecords()
+            ending = _Ending(witness.service)
+            delivery = await DeliveryLedger(records, "account", ending).open(
+                DeliveryState(id="answer", place=witness.place)
+            )
+            await delivery.post(wanted[0])
+            for number, content in enumerate(files[:earlier]):
+                await delivery.post_file(number, content)
+            with pytest.raises(_ProcessEnded):
+                ending.prepare(step, records)
+                await delivery.post_file(earlier, files[-1])
+                await delivery.finish()
+            records.before_write = lambda key: None
+            for _ in range(2):
+                ledger = DeliveryLedger(records, "account", witness.service)
+                await _go_on(ledger, witness.place, wanted[:1], files)
+                assert list(witness.seen()) == wanted
 
-async def _go_on(ledger: DeliveryLedger, place: str, wanted: Sequence[str]) -> None:
+
+async def _go_on(
+    ledger: DeliveryLedger, place: str, wanted: Sequence[str], files: Sequence[str] = ()
+) -> None:
     """Do what a channel does when it starts, and when its service delivers the same message again."""
     await ledger.recover()
     delivery = await ledger.open(DeliveryState(id="answer", place=place))
     while not delivery.state.done:
         if len(delivery.state.posts) < len(wanted):
             await delivery.post(wanted[len(delivery.state.posts)])
+        elif len(delivery.state.files) < len(files):
+            number = len(delivery.state.files)
+            await delivery.post_file(number, files[number])
         else:
             await delivery.finish()
 

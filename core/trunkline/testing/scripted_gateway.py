@@ -23,6 +23,7 @@ from trunkline.contracts.approvals.messages import (
 from trunkline.contracts.blocks.messages import Block, BlockConfig
 from trunkline.contracts.channels.records import ChannelRecords
 from trunkline.contracts.conversations.messages import (
+    Attachment,
     ConversationPage,
     ConversationSummary,
     ListConversations,
@@ -106,7 +107,7 @@ class ScriptedGateway:
     ``request_approval`` and ``ask_question`` add as if the turn of another channel waited. While ``away`` is true,
     every method raises Unavailable and watches end with it. ``model_abilities`` are those of every block.
     ``channel_records`` are the records of the channel, which outlive it. ``channel`` is the name under which the
-    channel's messages arrive.
+    channel's messages arrive. ``files`` are the contents of files by their paths.
     """
 
     def __init__(
@@ -139,6 +140,7 @@ class ScriptedGateway:
         self.away = False
         self.model_abilities: ModelAbilities = ScriptedAbilities()
         self.channel_records = ScriptedRecords()
+        self.files: dict[str, bytes] = {}
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
@@ -352,6 +354,12 @@ class ScriptedGateway:
         )
         self._conversations[conversation] = (marked, messages)
         return marked
+
+    async def file(self, file: Attachment) -> bytes:
+        await self._answering()
+        if file.path not in self.files:
+            raise _not_found()
+        return self.files[file.path]
 
     async def context(
         self, conversation: str, turn: str | None = None, *, texts: bool = False

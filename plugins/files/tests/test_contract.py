@@ -6,8 +6,17 @@ from typing import Any
 from trunkline import Tool, ToolContext
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.scripted_completer import ScriptedCompleter
+from trunkline.testing.scripted_outgoing_files import ScriptedOutgoingFiles
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_files import find_tool, image_tool, path_tools, read_tools, search_tool, write_tools
+from trunkline_files import (
+    find_tool,
+    image_tool,
+    outgoing_tool,
+    path_tools,
+    read_tools,
+    search_tool,
+    write_tools,
+)
 
 
 def note(workspace: Path) -> str:
@@ -86,6 +95,17 @@ class TestDescribeImage(ToolSuite):
     def arguments(self, workspace: Path) -> dict[str, Any]:
         (workspace / "cat.gif").write_bytes(b"GIF89a\1\0\1\0\x80")
         return {"image_path": "cat.gif", "question": "What is it?"}
+
+
+class TestSendFile(ToolSuite):
+    def tool(self) -> Tool:
+        return outgoing_tool.send_file
+
+    def context(self, workspace: Path) -> ToolContext:
+        return tool_context(workspace, outgoing=ScriptedOutgoingFiles())
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": note(workspace)}
 
 
 class TestPreviewChange(ToolSuite):

@@ -63,7 +63,7 @@ class TestBoard(PostSuite):
     @asynccontextmanager
     async def service(self) -> AsyncIterator[PostWitness]:
         board = Board()
-        yield PostWitness(board, "hall", lambda: board.posts["hall"])
+        yield PostWitness(board, "hall", lambda: board.posts["hall"], file="file")
 
 
 async def test_a_post_whose_outcome_is_unknown_is_looked_for_first() -> None:

@@ -40,6 +40,7 @@ ELSEWHERE = {
     "run_lint": "a program",
     "run_test": "a program",
     "search_files": "the workspace",
+    "send_file": "the workspace",
     "start_background_task": "a program",
     "summarize_document": "the workspace",
     "system_info": "the machine",

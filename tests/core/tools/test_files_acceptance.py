@@ -89,6 +89,7 @@ CALLS: dict[str, Callable[[str], dict[str, Any]]] = {
     "find_files": lambda path: {"pattern": "*", "path": path},
     "search_files": lambda path: {"query": "secret", "path": path},
     "describe_image": lambda path: {"image_path": path},
+    "send_file": lambda path: {"path": path},
     "preview_change": lambda path: {"path": path, "change": "append", "text": "x"},
     "write_file": lambda path: {"path": path, "content": "evil"},
     "append_to_file": lambda path: {"path": path, "content": "evil"},

@@ -19,13 +19,21 @@ from telegram import (
     ReplyParameters,
     Update,
 )
-from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    RetryAfter,
+    TelegramError,
+)
 from telegram.request import HTTPXRequest
 from telegram.warnings import PTBUserWarning
 
 from trunkline import ConfigError, Unavailable
-from trunkline.api.channel import FileRefused, IncomingFile, PostRefused
-from trunkline_telegram.content import PostContent
+from trunkline.api.channel import Attachment, FileRefused, IncomingFile, PostRefused
+from trunkline_telegram.content import PostContent, is_photo
 from trunkline_telegram.message_media import MEDIA_LIMIT, TOO_LARGE, MediaFile
 from trunkline_telegram.settings import TelegramSettings
 from trunkline_telegram.token_transport import TokenTransport, hidden_token
@@ -36,6 +44,12 @@ T = TypeVar("T")
 
 TIMEOUT = 20.0
 """Seconds to wait for Telegram's answer."""
+
+UPLOAD_TIMEOUT = 120.0
+"""Seconds that a file may take on its way to Telegram."""
+
+NO_PHOTO = ("photo_invalid_dimensions", "image_process_failed", "photo_save_file_invalid", "too big")
+"""Words of the errors with which Telegram refuses a picture as a photo. The library changes their case."""
 
 MAX_RETRY_AFTER = 300.0
 """Seconds that a call waits at most when Telegram says so; a longer wait is an error."""
@@ -160,20 +174,85 @@ class BotApi:
                 reply_markup=_keyboard(content),
                 message_thread_id=thread,
                 link_preview_options=NO_PREVIEW,
-                reply_parameters=ReplyParameters(reply_to, allow_sending_without_reply=True)
-                if reply_to
-                else None,
+                reply_parameters=_reply_parameters(reply_to),
             )
             return message.message_id
 
+        return await self._sent(chat, lambda: self._plain_if_refused(send, content))
+
+    async def send_file(
+        self, chat: int, file: Attachment, data: bytes, *, thread: int | None, reply_to: int | None
+    ) -> int:
+        """Send a file and return the id of its message. A picture that Telegram does not take as a photo, for example
+        because it is very long, is sent as a document. Raises as ``send`` does.
+        """
+        more: dict[str, Any] = {
+            "message_thread_id": thread,
+            "reply_parameters": _reply_parameters(reply_to),
+            "write_timeout": UPLOAD_TIMEOUT,
+            "read_timeout": UPLOAD_TIMEOUT,
+        }
+
+        async def send_document() -> int:
+            message = await self._bot.send_document(
+                chat, data, filename=file.name, disable_content_type_detection=True, **more
+            )
+            return message.message_id
+
+        async def send_photo() -> int:
+            try:
+                return (await self._bot.send_photo(chat, data, filename=file.name, **more)).message_id
+            except BadRequest as refused:
+                if not any(word in refused.message.lower() for word in NO_PHOTO):
+                    raise
+                return await send_document()
+
+        return await self._sent(chat, send_photo if is_photo(file) else send_document)
+
+    async def send_place(
+        self, chat: int, place: tuple[float, float], *, thread: int | None, reply_to: int | None
+    ) -> int:
+        """Send a place on a map and return the id of its message. Raises as ``send`` does."""
+
+        async def send() -> int:
+            message = await self._bot.send_location(
+                chat,
+                latitude=place[0],
+                longitude=place[1],
+                message_thread_id=thread,
+                reply_parameters=_reply_parameters(reply_to),
+            )
+            return message.message_id
+
+        return await self._sent(chat, send)
+
+    async def _sent(self, chat: int, send: Callable[[], Awaitable[int]]) -> int:
         try:
-            return await self._limited(lambda: self._plain_if_refused(send, content))
+            return await self._limited(send)
         except ChatMigrated as moved:
             raise ChatMoved(moved.new_chat_id) from moved
         except (BadRequest, Forbidden) as refused:
             raise PostRefused(
                 f"Telegram refuses a message to the chat {chat}: {refused.message}"
             ) from refused
+        except NetworkError as error:
+            if "Too Large" not in error.message:
+                raise
+            raise PostRefused(f"The file is too large for Telegram: {error.message}") from error
+
+    async def has_message(self, chat: int, message: int) -> bool:
+        """Report whether a message without buttons exists and is the bot's. The message stays as it is: its buttons are
+        set to none. Raises ChatMoved for a moved group.
+        """
+        try:
+            await self._limited(lambda: self._bot.edit_message_reply_markup(chat, message))
+        except ChatMigrated as moved:
+            raise ChatMoved(moved.new_chat_id) from moved
+        except Forbidden:
+            return False
+        except BadRequest as refused:
+            return "not modified" in refused.message
+        return True
 
     async def edit(self, chat: int, message: int, content: PostContent) -> bool:
         """Change a message; report whether it exists and is the bot's."""
@@ -261,6 +340,10 @@ def _request(token: str, connections: int) -> HTTPXRequest:
         pool_timeout=TIMEOUT,
         httpx_kwargs={"transport": transport, "trust_env": False},
     )
+
+
+def _reply_parameters(reply_to: int | None) -> ReplyParameters | None:
+    return ReplyParameters(reply_to, allow_sending_without_reply=True) if reply_to else None
 
 
 def _keyboard(content: PostContent) -> InlineKeyboardMarkup | None:

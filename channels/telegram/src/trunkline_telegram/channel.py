@@ -24,7 +24,8 @@ class TelegramChannel(ChatChannel):
     name = "telegram"
     shows = (
         "Telegram on a phone: bold, italics, links, quotes, lists and code blocks of Markdown are drawn; headings are "
-        "bold, and tables are text of one width. Keep lines and answers short."
+        "bold, and tables are text of one width. A link such as [Ulm](geo:48.4,9.99) also shows the place on a map. "
+        "Keep lines and answers short."
     )
 
     def __init__(self, settings: TelegramSettings, times: RetryTimes | None = None) -> None:

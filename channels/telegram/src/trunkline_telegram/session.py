@@ -50,7 +50,7 @@ class TelegramSession(AccountSession):
         self._settings = settings
         self._api = api
         self._report = report
-        self._chat_posts = TelegramPosts(api, gateway.records(), account, times)
+        self._chat_posts = TelegramPosts(api, gateway.records(), account, times, gateway.file)
         super().__init__(
             gateway,
             self._chat_posts,

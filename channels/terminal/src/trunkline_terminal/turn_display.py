@@ -211,6 +211,8 @@ class TurnDisplay:
         )  # fmt: skip
         if isinstance(event.stored, StoredResult):
             self._screen.note(event.stored.notice)
+        for file in event.files or ():
+            self._screen.note(f"The agent gives you {file.notice}")
 
     def _approval(self, event: ApprovalRequested, tasks: anyio.abc.TaskGroup) -> None:
         self._screen.settle()

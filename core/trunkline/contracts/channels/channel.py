@@ -9,6 +9,7 @@ from trunkline.contracts.blocks.messages import Block
 from trunkline.contracts.channels.owner_notice import OwnerNotice
 from trunkline.contracts.channels.records import ChannelRecords
 from trunkline.contracts.conversations.messages import (
+    Attachment,
     ConversationPage,
     ConversationSummary,
     ListConversations,
@@ -225,6 +226,14 @@ class Gateway(Protocol):
         """Return the models of the configured adapters; with ``refresh`` the vendors are asked again.
 
         Raises nothing besides the errors of every method.
+        """
+        ...
+
+    async def file(self, file: Attachment) -> bytes:
+        """Return the content of a file that a tool gave to the person (``ToolEnded.files``), or of a file of a message.
+
+        Raises:
+            RemoteFault: ``not_found``: the file is no longer stored, or its conversation is not the caller's.
         """
         ...
 

@@ -90,14 +90,20 @@ class DocumentFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a message, stored in memory beside the conversation. ``path`` is its path from the memory root,
-    ``name`` its name for people, ``media_type`` the type of its content, and ``size`` its size in bytes.
+    """A file of a message, or one that a tool gave to the person, stored in memory beside the conversation. ``path``
+    is its path from the memory root, ``name`` its name for people, ``media_type`` the type of its content, and
+    ``size`` its size in bytes.
     """
 
     path: str
     name: str
     media_type: str
     size: int
+
+    @property
+    def notice(self) -> str:
+        """Words that tell a person which file this is and where to find it."""
+        return f"{self.name} ({self.size} bytes), in memory as {self.path}"
 
 
 class ReasoningBlock(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,6 +41,7 @@ from trunkline.contracts.blocks.messages import (
 from trunkline.contracts.channels.records_client import BusChannelRecords
 from trunkline.contracts.conversations.branch import ConversationBranches
 from trunkline.contracts.conversations.messages import (
+    Attachment,
     ConversationPage,
     ConversationSummary,
     ListConversations,
@@ -59,6 +60,7 @@ from trunkline.contracts.gateway.messages import (
     ForkTurn,
     GetBranches,
     GetConversation,
+    GetFile,
     GetTurn,
     MessageAccepted,
     SendMessage,
@@ -226,6 +228,16 @@ class GatewayClient:
         """
         request = GetConversation(conversation=conversation, include_tools=include_tools)
         return await self._call_until_answered(gateway.GET_CONVERSATION, request)
+
+    async def file(self, file: Attachment) -> bytes:
+        """Return the content of a file. Raises RemoteFault as ``Gateway.file`` does."""
+        data = b""
+        while True:
+            request = GetFile(path=file.path, offset=len(data))
+            piece = await self._call_until_answered(gateway.GET_FILE, request)
+            data += piece.data
+            if len(data) >= piece.size or not piece.data:
+                return data
 
     async def context(
         self, conversation: str, turn: str | None = None, *, texts: bool = False

@@ -154,6 +154,20 @@ class ConversationView(Payload, frozen=True, kw_only=True, tag="gateway.conversa
     running: str | None = None
 
 
+class GetFile(Payload, frozen=True, kw_only=True, tag="gateway.file.v1"):
+    """Ask for a piece of a file of a conversation, from ``offset`` on. ``path`` is the path of an ``Attachment``."""
+
+    path: str
+    offset: int = 0
+
+
+class FilePiece(Payload, frozen=True, kw_only=True, tag="gateway.file-piece.v1"):
+    """A piece of a file, and the size of the whole file in bytes."""
+
+    data: bytes
+    size: int
+
+
 class CancelTurn(Payload, frozen=True, kw_only=True, tag="gateway.cancel.v1"):
     """End a turn now or after its running step."""
 

@@ -47,9 +47,11 @@ from trunkline.contracts.gateway.messages import (
     ConversationView,
     DeletedResponse,
     ExportConversation,
+    FilePiece,
     ForkTurn,
     GetBranches,
     GetConversation,
+    GetFile,
     GetTurn,
     MessageAccepted,
     SendMessage,
@@ -114,6 +116,7 @@ GET_BRANCHES = query(
 EXPORT_CONVERSATION = query(
     "conversations.export", ExportConversation, ConversationExport, "A conversation as one text."
 )
+GET_FILE = query("file", GetFile, FilePiece, "A file of a message, in pieces.")
 GET_CONTEXT = query("context", GetContext, ContextView, "What a model was sent in a turn, part by part.")
 GET_ANSWERER = query(
     "answerer", GetAnswerer, Answerer, "The model that answers in a block or a conversation."

@@ -57,8 +57,17 @@ class AttachmentPiece(Payload, frozen=True, kw_only=True, tag="memory.attachment
 
 
 MEMORY_STORE_ATTACHMENTS = change(
-    "attachments-store", StoreAttachments, AttachmentsStored, "Store the files of messages.", ("gateway",)
+    "attachments-store",
+    StoreAttachments,
+    AttachmentsStored,
+    "Store the files of messages.",
+    ("gateway", "tools"),
 )
 MEMORY_READ_ATTACHMENT = query(
-    "attachment-read", ReadAttachment, AttachmentPiece, "A file of a message.", ("monitor",), concurrency=8
+    "attachment-read",
+    ReadAttachment,
+    AttachmentPiece,
+    "A file of a message.",
+    ("monitor", "gateway"),
+    concurrency=8,
 )

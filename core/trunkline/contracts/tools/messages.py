@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from trunkline.contracts.approvals.messages import ApprovalDetail
+from trunkline.contracts.conversations.messages import Attachment
 from trunkline.errors import ToolErrorKind, error_kind_named
 from trunkline_bus import Payload, key_of
 
@@ -278,7 +279,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     a longer result. ``loads`` names tools that the model receives from the next step on. ``within`` is the number of
     seconds in which an answer is of use, set if the call limits that time. ``error_kind`` holds the value that
     ``kind`` returns. ``derived`` is true if ``output`` repeats what memory holds; unset if the tool is unknown or the
-    outcome is of an earlier version.
+    outcome is of an earlier version. ``files`` are the files that the call gave to the person.
     """
 
     call: str
@@ -294,6 +295,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     within: float | msgspec.UnsetType = msgspec.UNSET
     error_kind: str | msgspec.UnsetType = msgspec.UNSET
     derived: bool | msgspec.UnsetType = msgspec.UNSET
+    files: tuple[Attachment, ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def kind(self) -> ToolErrorKind | None:

@@ -19,6 +19,7 @@ from trunkline.contracts.policies.actor_permissions import ActorPermissions
 from trunkline.contracts.sandbox.sandbox import NoSandbox, Sandbox
 from trunkline.contracts.tools.administration import Administration, NoAdministration
 from trunkline.contracts.tools.messages import ToolOutcome, ToolSchema, ToolSpec
+from trunkline.contracts.tools.outgoing_files import NoOutgoingFiles, OutgoingFiles
 from trunkline.contracts.tools.person import Nobody, Person
 from trunkline.contracts.tools.planning import NoPlanning, Planning
 from trunkline.errors import ToolError
@@ -38,12 +39,12 @@ class ToolContext:
     never join path strings. ``memory`` is the block's memory. ``model`` calls a model; ``abilities`` obtains vectors,
     transcripts and speech. ``documents`` reads and searches documents. ``sandbox`` runs programs with the configured
     backend; without a backend it raises a ToolError that says what to install. ``person`` asks a person. ``planning``
-    starts and ends plan mode. ``administration`` knows who may enter and what they may do. ``report`` shows a line of
-    progress. ``resumed`` is true if the call is run again after an interruption. ``load`` makes the named tools
-    available to the model from its next step on, for the rest of the conversation, if the call succeeds and the block
-    has those tools; it grants no permission. ``derived`` declares that this result repeats what memory holds, for a
-    tool whose results do so only sometimes. ``permissions`` are the caller's permissions; they only restrict what the
-    block may do.
+    starts and ends plan mode. ``outgoing`` gives files to the person. ``administration`` knows who may enter and what
+    they may do. ``report`` shows a line of progress. ``resumed`` is true if the call is run again after an
+    interruption. ``load`` makes the named tools available to the model from its next step on, for the rest of the
+    conversation, if the call succeeds and the block has those tools; it grants no permission. ``derived`` declares
+    that this result repeats what memory holds, for a tool whose results do so only sometimes. ``permissions`` are the
+    caller's permissions; they only restrict what the block may do.
 
     Guarantees: every client acts for this block and this caller, within their permissions.
 
@@ -70,6 +71,7 @@ class ToolContext:
     load: Callable[[Sequence[str]], None] = field(default=lambda names: None)
     derived: Callable[[], None] = field(default=lambda: None)
     permissions: ActorPermissions = field(default_factory=ActorPermissions)
+    outgoing: OutgoingFiles = field(default_factory=NoOutgoingFiles)
 
     def files(self) -> AbstractContextManager[Folder]:
         """Open the files that the call may use: those of the workspace, and by absolute paths those of the block's

@@ -134,6 +134,7 @@ class JournalTranslator:
                     error=outcome.status != "ok",
                     error_kind=outcome.kind or "",
                     stored=outcome.stored,
+                    files=outcome.files,
                 )
             case ApprovalAsked() if entry.call_id in self._calls:
                 self._asked[entry.call_id] = entry

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from trunkline.contracts.approvals.messages import ApprovalDetail, ApprovalScope
-from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.conversations.messages import Attachment, Message, ToolCall
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.messages import TurnOutcome
 from trunkline_bus import Payload
@@ -70,8 +70,9 @@ class ToolStarted(msgspec.Struct, frozen=True, kw_only=True, tag="tool.started")
 
 
 class ToolEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool.ended"):
-    """The result of a tool call, as the model receives it. ``error_kind`` is the kind of error
-    (``TOOL_ERROR_KINDS``). ``stored`` is set if ``output`` is shortened and the complete result is stored.
+    """The result of a tool call, as the model receives it. ``error_kind`` is the kind of error (``TOOL_ERROR_KINDS``).
+    ``stored`` is set if ``output`` is shortened and the complete result is stored. ``files`` are the files that the
+    call gave to the person; ``Gateway.file`` returns their content.
     """
 
     step: int
@@ -81,6 +82,7 @@ class ToolEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     error: bool = False
     error_kind: str = ""
     stored: StoredResult | msgspec.UnsetType = msgspec.UNSET
+    files: tuple[Attachment, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ApprovalRequested(msgspec.Struct, frozen=True, kw_only=True, tag="approval.requested"):

@@ -1,5 +1,6 @@
 """Shows the answer of a turn in a chat: new posts by the ledger, and the growing text by edits."""
 
+import logging
 from collections.abc import Sequence
 
 import anyio
@@ -9,9 +10,11 @@ from trunkline.contracts.turns.feed_messages import ApprovalRequested, FeedEvent
 from trunkline.errors import Unavailable
 from trunkline.workers.channels.attached_chats import ASKED
 from trunkline.workers.channels.chat_posts import ChatPosts
-from trunkline.workers.channels.delivery_ledger import OutboundDelivery
-from trunkline.workers.channels.letter_channel import TurnText
+from trunkline.workers.channels.delivery_ledger import OutboundDelivery, PostRefused
+from trunkline.workers.channels.letter_channel import FILE_NOT_SHOWN, TurnText
 from trunkline_bus import RemoteFault
+
+log = logging.getLogger(__name__)
 
 NOTHING = {"cancelled": "Stopped.", "stop": "The answer is empty."}
 """What stands for an answer without text, by the reason of its end."""
@@ -89,9 +92,36 @@ class AnswerWriter:
             tasks.cancel_scope.cancel()
         if failure is not None:
             raise failure
-        text = self._text.text or NOTHING.get(self._reason, "The answer is empty.")
-        await self._writer.show(self._drawn(text) or self._drawn(NOTHING["stop"]))
+        files = [(file.notice, self._posts.draw_file(file)) for file in self._text.files]
+        sent = [(notice, content) for notice, content in files if content]
+        sent += [("", content) for content in self._posts.draw_places(self._text.text)]
+        not_sent = [notice for notice, content in files if not content]
+        await self._show_text(not_sent)
+        refused = await self._show_files(sent)
+        if refused:
+            await self._show_text([*not_sent, *refused])
         await self._delivery.finish()
+
+    async def _show_text(self, not_sent: Sequence[str]) -> None:
+        """Show the whole text, with notices of the files that are not sent."""
+        notes = [FILE_NOT_SHOWN.format(notice) for notice in not_sent]
+        text = "\n\n".join(part for part in (self._text.text, *notes) if part)
+        if not text and not self._text.files:
+            text = NOTHING.get(self._reason, NOTHING["stop"])
+        contents = self._drawn(text)
+        if not contents and not self._text.files:
+            contents = self._drawn(NOTHING["stop"])
+        await self._writer.show(contents)
+
+    async def _show_files(self, contents: Sequence[tuple[str, str]]) -> list[str]:
+        """Send each file and each place once. Return the notices of the files that the service refuses."""
+        for number, (notice, content) in enumerate(contents):
+            try:
+                await self._delivery.post_file(number, content)
+            except PostRefused as refused:
+                log.warning("a part of an answer is not shown: %s %s", notice, refused)
+        ids = self._delivery.state.files
+        return [notice for (notice, _), id in zip(contents, ids, strict=False) if notice and not id]
 
     async def _show_growing(self) -> None:
         """Show the text as it grows, until the turn has ended. A post that was begun is never cancelled here."""

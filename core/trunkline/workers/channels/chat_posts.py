@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import anyio
 
+from trunkline.contracts.conversations.messages import Attachment
 from trunkline.workers.channels.approval_buttons import Button
 from trunkline.workers.channels.delivery_ledger import DeliveryState, PostService
 
@@ -41,6 +42,18 @@ class ChatPosts(PostService):
     @abstractmethod
     def plain(self, text: str, buttons: Sequence[Button] = ()) -> Sequence[str]:
         """Return the contents of the posts that show a text as it is; the last one has the buttons. Raises nothing."""
+
+    def draw_file(self, file: Attachment) -> str:
+        """Return the content of a post that shows a file, "" if this service sends no such file, as by default. The
+        answer then names it. Raises nothing.
+        """
+        return ""
+
+    def draw_places(self, markdown: str) -> Sequence[str]:
+        """Return the contents of posts that show the places of a text on a map: those that it links to by ``geo:``
+        addresses. None by default. Raises nothing.
+        """
+        return ()
 
     @abstractmethod
     async def edit(self, id: str, content: str) -> None:

@@ -23,16 +23,20 @@ class PostRefused(TrunklineError):
 
 
 class UnfinishedPost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A post that was about to be sent. ``mark`` is what ``PostService.mark`` returned before."""
+    """A post that was about to be sent. ``mark`` is what ``PostService.mark`` returned before. ``is_file`` marks a post
+    that shows a file.
+    """
 
     content: str
     mark: str = ""
+    is_file: bool = False
 
 
 class DeliveryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A delivery. ``place`` is the chat; ``conversation`` and ``turn`` are what an answer answers, "" for a notice;
     ``details`` is whatever the channel needs to go on after a restart. ``posts`` are the ids that the service gave, in
-    their order.
+    their order, of the posts that show the text; ``files`` are those of the posts that show a file, "" for a file that
+    was refused.
     """
 
     id: str
@@ -41,6 +45,7 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     turn: str = ""
     details: dict[str, str] = {}
     posts: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     unfinished: UnfinishedPost | None = None
     done: bool = False
 
@@ -107,23 +112,49 @@ class OutboundDelivery:
             Exception: as ``PostService.post`` and ``PostService.find``. Call again to look for the post, and to send it
                 if nobody sees it.
         """
-        before = len(self.state.posts)  # while this waits, another delivery may settle this one
+        return await self._post(content, is_file=False)
+
+    async def post_file(self, number: int, content: str) -> str:
+        """Send file ``number`` of this delivery, from 0, in a post of its own, unless that was done; return the id of
+        the post. Files are sent in their order. ``content`` names the file: keep its bytes elsewhere, because the
+        record of a post is small. A refused file stays refused, with the id "".
+
+        Raises as ``post`` does.
+        """
+        if number < len(self.state.files):
+            return self.state.files[number]
+        return await self._post(content, is_file=True)
+
+    async def _post(self, content: str, *, is_file: bool) -> str:
+        before = len(self._ids(is_file=is_file))  # while this waits, another delivery may settle this one
         async with self._ledger.locked(self.state.place):
             await self._ledger.settle(self.state.place)
-            if len(self.state.posts) > before:
-                return self.state.posts[-1]
+            if len(self._ids(is_file=is_file)) > before:
+                return self._ids(is_file=is_file)[-1]
             mark = self._ledger.service.mark(self.state.place)
-            await self.write(unfinished=UnfinishedPost(content=content, mark=mark))
+            post = UnfinishedPost(content=content, mark=mark, is_file=is_file)
+            await self.write(unfinished=post)
             try:
                 id = await self._ledger.service.post(self.state.place, content, self.state)
             except PostRefused:
-                await self.write(unfinished=None)
+                await self._finish_post(post, "" if is_file else None)
                 raise
             except BaseException:
                 self._ledger.leave_open(self)
                 raise
-            await self.write(unfinished=None, posts=(*self.state.posts, id))
+            await self._finish_post(post, id)
             return id
+
+    def _ids(self, *, is_file: bool) -> tuple[str, ...]:
+        return self.state.files if is_file else self.state.posts
+
+    async def _finish_post(self, post: UnfinishedPost, id: str | None) -> None:
+        """Record the id of a post, None if nobody sees it."""
+        found = () if id is None else (id,)
+        if post.is_file:
+            await self.write(unfinished=None, files=(*self.state.files, *found))
+        else:
+            await self.write(unfinished=None, posts=(*self.state.posts, *found))
 
     async def settle(self) -> None:
         """Find out whether an unfinished post was sent, and record it. No post to the place is sent meanwhile. Raises
@@ -138,8 +169,7 @@ class OutboundDelivery:
         if unfinished is None:
             return
         id = await self._ledger.service.find(self.state.place, unfinished, self.state)
-        found = () if id is None else (id,)
-        await self.write(unfinished=None, posts=(*self.state.posts, *found))
+        await self._finish_post(unfinished, id)
 
     async def move(self, place: str) -> None:
         """Continue in another place: the service moved the chat. Raises RecordChanged as ``post`` does."""

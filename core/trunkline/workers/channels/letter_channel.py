@@ -9,15 +9,17 @@ import json
 import logging
 import os
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+from msgspec import UnsetType
 
 from trunkline._util.text import printable
 from trunkline.contracts.channels.channel import Channel, Gateway, TurnStream
+from trunkline.contracts.conversations.messages import Attachment, DocumentFile
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.feed_messages import (
@@ -51,6 +53,9 @@ CUT_NOTE: Mapping[str, str] = {
     "content_filter": "The provider's content filter ended the answer.",
 }
 """What is said of an answer that is not complete, by the reason of its end."""
+
+FILE_NOT_SHOWN = "This channel cannot send you the file {}."
+"""A sentence about a file that a channel does not send, with its notice."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 """Seconds between two attempts to reach the gateway: doubled each time."""
@@ -111,6 +116,16 @@ class LetterChannel(Channel):
                 answered.
         """
 
+    async def show_answer(
+        self, gateway: Gateway, letter: Letter, text: str, files: Sequence[Attachment]
+    ) -> None:
+        """Show an answer with the files that the agent gives, once, at the end. A channel that can send files overrides
+        this method, and gets their content by ``file_contents``. By default ``show`` is called with a text that names
+        them. Raises as ``show`` does.
+        """
+        notes = [FILE_NOT_SHOWN.format(file.notice) for file in files]
+        await self.show(letter, "\n\n".join(part for part in (text, *notes) if part), done=True)
+
     def is_owner(self, letter: Letter) -> bool:
         """Report whether the owner wrote this letter, so that it may decide about calls. False unless the channel
         overrides this method, because any sender of a letter could write "approve". Raises nothing.
@@ -166,17 +181,20 @@ class LetterChannel(Channel):
         watch = gateway.watch(accepted.conversation, accepted.turn)
         while True:
             try:
-                return await self._watched(watch, letter, turn_text)
+                return await self._watched(gateway, watch, letter, turn_text)
             except Unavailable:
                 await backoff.sleep()
                 watch = gateway.watch(accepted.conversation, accepted.turn, after=watch.position)
 
-    async def _watched(self, watch: TurnStream, letter: Letter, turn_text: "TurnText") -> None:
+    async def _watched(
+        self, gateway: Gateway, watch: TurnStream, letter: Letter, turn_text: "TurnText"
+    ) -> None:
         async for event in watch:
             turn_text.apply(event, self.render(event) if self.render is not None else None)
             if isinstance(event, ApprovalRequested):
                 await self.show(letter, turn_text.text, done=False)
-        await self._answered(letter, turn_text.text)
+        await self.show_answer(gateway, letter, turn_text.text, turn_text.files)
+        self._open.discard(letter.id)
 
     async def _answered(self, letter: Letter, text: str) -> None:
         await self.show(letter, text, done=True)
@@ -249,10 +267,33 @@ class LetterChannel(Channel):
             draft.replace(self._notes)
 
 
+async def file_contents(gateway: Gateway, files: Sequence[Attachment]) -> list[DocumentFile]:
+    """Return files with their content, waiting while no gateway answers. A file that is no longer stored is left out.
+    Raises RemoteFault for any other refusal.
+    """
+    found: list[DocumentFile] = []
+    for file in files:
+        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        while True:
+            try:
+                data = await gateway.file(file)
+            except Unavailable:
+                await backoff.sleep()
+                continue
+            except RemoteFault as fault:
+                if fault.code != ErrorCode.NOT_FOUND:
+                    raise
+            else:
+                found.append(DocumentFile(media_type=file.media_type, name=file.name, data=data))
+            break
+    return found
+
+
 @dataclass(slots=True)
 class TurnText:
-    """The text of a turn so far: its steps in order, notices about stored results, and the final line. Messages that
-    were added to the turn are quoted, but not those that were written in ``chat`` (``AttachedChats.metadata``).
+    """The text of a turn so far: its steps in order, notices about stored results, and the final line; and the files
+    that the agent gives. Messages that were added to the turn are quoted, but not those that were written in ``chat``
+    (``AttachedChats.metadata``).
 
     Guarantees: the text follows from the events alone, so that a reader that begins anew has the same text.
 
@@ -264,6 +305,7 @@ class TurnText:
     below: list[str] = field(default_factory=list)
     chat: str = ""
     added: dict[str, tuple[int, str]] = field(default_factory=dict)
+    files: tuple[Attachment, ...] = ()
 
     def apply(self, event: FeedEvent, wording: str | None) -> None:
         """Apply an event; ``wording`` replaces a piece of text when a plugin rewrites it. Raises nothing."""
@@ -273,8 +315,11 @@ class TurnText:
                 self.steps[event.step] = self.steps.get(event.step, "") + said
             case TextReset():
                 self.steps.pop(event.step, None)
-            case ToolEnded(stored=StoredResult() as stored):
-                self.kept[event.call_id] = f"{event.name}: {stored.notice}"
+            case ToolEnded():
+                if isinstance(event.stored, StoredResult):
+                    self.kept[event.call_id] = f"{event.name}: {event.stored.notice}"
+                if not isinstance(event.files, UnsetType):
+                    self.files = tuple(dict.fromkeys((*self.files, *event.files)))
             case ApprovalRequested():
                 self.below = [approval_words(event.question, event.detail)]
             case ApprovalSettled():

@@ -48,6 +48,7 @@ async def register_handlers(own: Services, service: Service) -> None:
         gateway.LIST_CONVERSATIONS,
         lambda asked: own.conversations.list_conversations(asked.data, sender_of(asked)),
     )
+    await add(gateway.GET_FILE, lambda asked: own.conversations.file(asked.data, sender_of(asked)))
     await add(gateway.GET_CONTEXT, lambda asked: own.conversations.context(asked.data, sender_of(asked)))
     await add(gateway.CHANGE_CONVERSATION, lambda asked: _change_conversation(own, asked))
     await add(

@@ -12,7 +12,7 @@ from trunkline._util.nlp.titles import make_title
 from trunkline._util.text import one_line
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.blocks.availability import block_not_found
-from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_folder
 from trunkline.contracts.conversations.branch import ConversationBranches, FindBranches
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
@@ -26,13 +26,17 @@ from trunkline.contracts.conversations.messages import (
     LoadConversation,
     Message,
 )
+from trunkline.contracts.conversations.paths import conversation_of_attachment
 from trunkline.contracts.gateway.messages import (
     ChangeConversation,
     ConversationExport,
     ConversationView,
     ExportConversation,
+    FilePiece,
     GetConversation,
+    GetFile,
 )
+from trunkline.contracts.memory.attachments import MEMORY_READ_ATTACHMENT, ReadAttachment
 from trunkline.contracts.memory.subjects import (
     MEMORY_APPEND_CONVERSATION,
     MEMORY_FIND_BRANCHES,
@@ -153,6 +157,19 @@ class ConversationService:
         if not states:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
         return _unstored_summary(states)
+
+    async def file(self, asked: GetFile, sender: Sender) -> FilePiece:
+        """Return a piece of a file of a conversation. Refused with ``not_found``, also for a path that is no file of a
+        conversation, and with ``forbidden`` as by ``BlockRights.require``."""
+        conversation = conversation_of_attachment(asked.path)
+        if conversation is None:
+            raise refusal(ErrorCode.NOT_FOUND, "There is no such file.")
+        block = await self.require(conversation, sender, TokenScope.READ)
+        if not asked.path.startswith(f"{block_folder(block)}/"):
+            raise refusal(ErrorCode.NOT_FOUND, "There is no such file.")
+        request = ReadAttachment(path=asked.path, offset=asked.offset)
+        piece = await self._bus.call(MEMORY_READ_ATTACHMENT, request, timeout=10.0, repeatable=True)
+        return FilePiece(data=piece.data, size=piece.size)
 
     async def context(self, asked: GetContext, sender: Sender) -> ContextView:
         """Return what a model was sent in a turn of the conversation. Refused with ``not_found``.

@@ -109,9 +109,11 @@ class CallExecutor:
         return await self._deps.ledger.record_outcome(run.call, outcome, attempt.seq, patient=patient)
 
     async def _fit_result(self, run: ActiveCall, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
-        """Return the outcome, limited to the size that a conversation takes, with the tools that it loads. The
-        platform's own tools limit and mark their results themselves.
+        """Return the outcome, limited to the size that a conversation takes, with the tools that it loads and the files
+        that it gives. The platform's own tools limit and mark their results themselves.
         """
+        if run.files and outcome.status == "ok" and not outcome.repeated:
+            outcome = msgspec.structs.replace(outcome, files=run.files)
         if run.loads and outcome.status == "ok" and not outcome.repeated:
             outcome = msgspec.structs.replace(
                 outcome, loads=tuple(dict.fromkeys(run.loads))[:MAX_LOADED_TOOLS]

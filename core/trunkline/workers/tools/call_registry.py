@@ -16,6 +16,7 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
+from trunkline.contracts.conversations.messages import Attachment
 from trunkline.contracts.tools.messages import (
     BUSY,
     CallTool,
@@ -43,7 +44,7 @@ class ActiveCall:
     call that ends without an outcome was handed back, and the caller sends it to another worker. ``resumed``: another
     worker began the call. ``is_remote``: the call runs on another host, and continues there when this worker ends.
     ``tool`` and ``arguments`` are the call after aliases are resolved. ``loads`` names tools to show to the model.
-    ``derived``: the result repeats memory's content.
+    ``derived``: the result repeats memory's content. ``files`` are given to the person.
     """
 
     call: CallTool
@@ -65,6 +66,7 @@ class ActiveCall:
     is_remote: bool = False
     loads: tuple[str, ...] = ()
     derived: bool = False
+    files: tuple[Attachment, ...] = ()
     handed_back: bool = False
     question_lock: anyio.Lock = field(default_factory=anyio.Lock)
     """Locked while the call asks one question: the caller learns of one question at a time."""
@@ -79,6 +81,10 @@ class ActiveCall:
     def load(self, names: Sequence[str]) -> None:
         """Show these tools to the model if the call succeeds. May be called from any thread."""
         self.loads = (*self.loads, *(encodable_text(str(name)) for name in names))
+
+    def add_file(self, file: Attachment) -> None:
+        """Give a file to the person if the call succeeds. A file that is given twice counts once."""
+        self.files = tuple(dict.fromkeys((*self.files, file)))
 
     def mark_derived(self) -> None:
         """Mark the result as a repetition of memory's content. May be called from any thread."""

@@ -15,6 +15,7 @@ from trunkline.contracts.models.client import BlockCompleter
 from trunkline.contracts.models.completer import Completer, NoModel
 from trunkline.contracts.tools.administration import Administration, NoAdministration
 from trunkline.contracts.tools.messages import CallTool, ToolSpec
+from trunkline.contracts.tools.outgoing_files import NoOutgoingFiles, OutgoingFiles
 from trunkline.contracts.tools.person import Nobody, Person
 from trunkline.contracts.tools.planning import NoPlanning, Planning
 from trunkline.documents.reader_pool import ReaderPool
@@ -28,8 +29,10 @@ from trunkline.workers.tools.administration import CallAdministration
 from trunkline.workers.tools.authorization import CallAuthorizer
 from trunkline.workers.tools.call_person import CallPerson
 from trunkline.workers.tools.call_registry import ActiveCall
+from trunkline.workers.tools.delegation import is_delegated
 from trunkline.workers.tools.ledger import scope_of
 from trunkline.workers.tools.memory_access import MemoryAccess
+from trunkline.workers.tools.outgoing_files import CallOutgoingFiles
 from trunkline.workers.tools.planning import CallPlanning
 from trunkline_bus import Bus
 
@@ -59,6 +62,10 @@ class CallServices(Protocol):
 
     def planning(self, call: CallTool) -> Planning:
         """Return the object that starts and ends plan mode."""
+        ...
+
+    def outgoing(self, run: ActiveCall) -> OutgoingFiles:
+        """Return the object that gives files to the person."""
         ...
 
     def administration(self, call: CallTool) -> Administration:
@@ -133,6 +140,10 @@ class PlatformServices:
         """See ``CallServices.planning``."""
         return CallPlanning(self._bus, self._owner_policies, call)
 
+    def outgoing(self, run: ActiveCall) -> OutgoingFiles:
+        """See ``CallServices.outgoing``. An outside agent has no person to give a file to."""
+        return NoOutgoingFiles() if is_delegated(run.call) else CallOutgoingFiles(self._bus, run)
+
     def administration(self, call: CallTool) -> Administration:
         """See ``CallServices.administration``."""
         return CallAdministration(self._bus, self._authorizer, call)
@@ -166,6 +177,10 @@ class RemoteServices:
     def planning(self, call: CallTool) -> Planning:
         """Return a planning that refuses every operation."""
         return NoPlanning()
+
+    def outgoing(self, run: ActiveCall) -> OutgoingFiles:
+        """Return an object that refuses every file."""
+        return NoOutgoingFiles()
 
     def administration(self, call: CallTool) -> Administration:
         """Return an administration that refuses every operation."""

@@ -17,6 +17,9 @@ from trunkline.contracts.tools.subjects import (
 )
 from trunkline_bus import Bus, ReceivedMessage, Request, Service, key_of
 
+DELEGATED = "delegated_"
+"""The beginning of the keys of conversations and turns of outside agents. No conversation of a person begins so."""
+
 MAX_REQUESTS = 256
 """Largest number of delegated calls that are answered concurrently, so that capacity remains for the
 platform's agents."""
@@ -57,14 +60,19 @@ def delegated_call(call: CallTool, keys: Mapping[str, str]) -> CallTool:
         name=call.name,
         arguments=call.arguments,
         block=keys["block"],
-        conversation=f"delegated_{_derived_key(keys, call.conversation)}",
-        turn=f"delegated_{_derived_key(keys, call.turn)}",
+        conversation=f"{DELEGATED}{_derived_key(keys, call.conversation)}",
+        turn=f"{DELEGATED}{_derived_key(keys, call.turn)}",
         actor=f"agent:{keys['agent']}",
         approved=call.approved,
         answers=call.answers,
         again=call.again,
         permissions=call.permissions,
     )
+
+
+def is_delegated(call: CallTool) -> bool:
+    """Report whether an outside agent made the call, so that no person reads its conversation."""
+    return call.conversation.startswith(DELEGATED)
 
 
 def _derived_key(keys: Mapping[str, str], key: str) -> str:

@@ -65,6 +65,7 @@ class ToolContextFactory:
             reach=reach,
             person=services.person(run, spec),
             planning=services.planning(call),
+            outgoing=services.outgoing(run),
             administration=services.administration(call),
             permissions=ActorPermissions(call.permissions),
         )

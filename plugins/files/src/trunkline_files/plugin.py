@@ -9,13 +9,22 @@ import trunkline
 def trunkline_tools() -> Iterable[trunkline.Tool]:
     """The file tools of a block's workspace."""
     import trunkline_files.aliases  # noqa: F401  gives the tools their other names
-    from trunkline_files import find_tool, image_tool, path_tools, read_tools, search_tool, write_tools
+    from trunkline_files import (
+        find_tool,
+        image_tool,
+        outgoing_tool,
+        path_tools,
+        read_tools,
+        search_tool,
+        write_tools,
+    )
 
     return [
         read_tools.read_file,
         read_tools.list_directory,
         read_tools.file_info,
         image_tool.describe_image,
+        outgoing_tool.send_file,
         search_tool.search_files,
         find_tool.find_files,
         write_tools.write_file,

@@ -109,6 +109,8 @@ def _encode(name: str, data: object, watch: FeedReader) -> bytes:
 def _result(event: ToolEnded) -> ToolOutputData | ToolFailureData:
     stored = _or_none(event.stored)
     metadata = {} if stored is None else {"stored": msgspec.to_builtins(stored)}
+    if event.files:
+        metadata["files"] = msgspec.to_builtins(event.files)
     if event.error:
         return ToolFailureData(id=event.call_id, error=event.output, metadata=metadata)
     return ToolOutputData(id=event.call_id, output=event.output, metadata=metadata)

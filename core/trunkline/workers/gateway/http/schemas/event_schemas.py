@@ -47,6 +47,7 @@ class ToolOutputData(Out, frozen=True, kw_only=True):
 
     With ``metadata.stored``, a StoredResult, the output contains only the beginning and the end of the result;
     ``trunkline results show`` prints the stored result by its ``id``. Without an id, the rest could not be stored.
+    ``metadata.files`` are the files that the call gave to the person, with their paths in memory.
     """
 
     id: str
