@@ -24,7 +24,7 @@ BUCKETS = (
     "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits", "KV_key-pools",
     "KV_redaction", "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
     "OBJ_audio", "KV_tokens", "KV_pairings", "KV_passkeys", "KV_passkey-challenges", "KV_tickets",
-    "KV_channels", "KV_push-subscriptions", "KV_push-claims",
+    "KV_channels", "KV_push-subscriptions", "KV_push-claims", "KV_senders",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -34,7 +34,7 @@ CHANGES = ("create", "change", "stop", "reset", "archive", "restore", "delete")
 GATEWAY = (
     "send", "conversation", "conversations", "conversations.change", "conversations.branches",
     "conversations.export", "file", "cancel", "decide", "turn", "fork", "answerer", "blocks.list",
-    "blocks.show", "choose-model", "models",
+    "blocks.show", "choose-model", "models", "senders", "senders.link", "costs",
     *(f"blocks.{change}" for change in CHANGES),
     *(f"approvals.{verb}" for verb in ("list", "show", "granted", "forget")),
 )  # fmt: skip
@@ -59,7 +59,7 @@ AUTH_OF_TOOLS = (
 )
 AUTH = (
     *AUTH_OF_TOOLS, "identities.change", "tokens.issue", "tokens.revoke", "tokens.rotate-key", "pairing.start",
-    "pairing.cancel", "passkeys.list", "passkeys.remove",
+    "pairing.cancel", "passkeys.list", "passkeys.remove", "senders.pair", "senders.list", "senders.unlink",
 )  # fmt: skip
 ABILITIES = tuple(f"trunkline.cmd.model.{verb}" for verb in ("embed", "transcribe", "speak"))
 COMMANDS = (
@@ -134,6 +134,7 @@ def published() -> Iterator[str]:
         "$KV.tickets.key",
         "$KV.push-subscriptions.key",
         "$KV.push-claims.key",
+        "$KV.senders.key",
         "$KV.channels.mail.key",
         "$KV.channels.mail.delivery.key",
         "$KV.channels.cli.key",
@@ -264,10 +265,10 @@ PUBLISH: dict[str, set[str]] = {
         *reads("COSTS", "SPANS", "FACTS", "DEAD", "KV_circuits", "KV_key-pools"), "$JS.API.STREAM.MSG.DELETE.DEAD",
         *reads(
             "KV_workers", "KV_pulse", "KV_tokens", "KV_pairings", "KV_passkeys", "KV_passkey-challenges", "KV_tickets",
-            "KV_push-subscriptions", "KV_push-claims",
+            "KV_push-subscriptions", "KV_push-claims", "KV_senders", "KV_channels",
         ),
         "$KV.tokens.key", "$KV.pairings.key", "$KV.passkeys.key", "$KV.passkey-challenges.key", "$KV.tickets.key",
-        "$KV.push-subscriptions.key", "$KV.push-claims.key",
+        "$KV.push-subscriptions.key", "$KV.push-claims.key", "$KV.senders.key",
         *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor", "tools"), *SIZES,
         *inboxes("memory"),  # it may cancel an import
         BUDGET_EVENT, COUNTER, *reads("COUNTERS"),  # it may reset a budget

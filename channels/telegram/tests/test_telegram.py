@@ -3,15 +3,17 @@
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import anyio
 import pytest
 
 from trunkline import ConfigError, Unavailable
-from trunkline.api.channel import STATE_PREFIX, AccountState
+from trunkline.api.channel import STATE_PREFIX, AccountState, CostSum, CostTotals
 from trunkline.api.gateway import SendMessage
 from trunkline.api.testing import ScriptedGateway, wait_until
 from trunkline.api.turn import FeedEvent, TextDelta, TurnEnded
+from trunkline.contracts.conversations.messages import Usage
 from trunkline.contracts.turns.feed_messages import TextReset
 from trunkline_telegram.channel import TelegramChannel
 from trunkline_telegram.settings import TelegramSettings
@@ -45,7 +47,8 @@ def channel(server: BotApiServer, **more: object) -> TelegramChannel:
         "edit_seconds": 0.02,
         "poll_seconds": 5,
     }
-    return TelegramChannel(TelegramSettings(api_url=server.url, **{**fast, **more}), QUICK)  # type: ignore[arg-type]
+    times = replace(QUICK, silent=more.pop("silent_seconds", QUICK.silent))  # type: ignore[type-var]
+    return TelegramChannel(TelegramSettings(api_url=server.url, **{**fast, **more}), times)  # type: ignore[arg-type]
 
 
 @asynccontextmanager
@@ -112,6 +115,74 @@ async def test_updates_that_telegram_repeats_are_answered_once() -> None:
     assert server.seen() == [*before, "You said: two"]
 
 
+CODE = "7KQ4-XM2P"
+
+
+async def test_a_pairing_code_links_its_sender_as_the_owner() -> None:
+    """Whoever sends the code is served from then on, in groups too, is shown the calls that wait, and gets notices."""
+    async with talking(owners=()) as (server, gateway, one):
+        gateway.codes.append(CODE)
+        asked = gateway.request_approval("Send the mail?")
+        server.say(f"/start {CODE}", user=STRANGER)
+        await wait_until(lambda: len(server.seen(STRANGER)) == 2)
+        assert any("linked as the owner" in text for text in server.seen(STRANGER))
+        press = server.press(f"deny {asked.id}", user=STRANGER)
+        await wait_until(lambda: press in server.pressed and gateway.decided != [])
+        server.say("hello", user=STRANGER)
+        server.say("@trunk_bot here", user=STRANGER, chat=GROUP)
+        await wait_until(lambda: server.seen(GROUP) == ["You said: here"])
+        await one.tell_owner("news")
+        assert "news" in server.seen(STRANGER)
+    assert [message.content for message in gateway.sent] == ["hello", "here"]
+    assert gateway.offered_codes == [(CODE, str(STRANGER))]
+
+
+async def test_a_code_that_is_delivered_again_reaches_no_agent() -> None:
+    """Telegram repeats the update of the code after a restart: its sender stays linked, and nothing more is said."""
+    async with ScriptedGateway() as gateway, bot_api_server() as server:
+        gateway.codes.append(CODE)
+        async with running(channel(server, owners=()), gateway):
+            server.say(CODE, user=STRANGER)
+            await wait_until(lambda: len(server.seen(STRANGER)) == 1)
+        server.repeat()
+        async with running(channel(server, owners=()), gateway):
+            server.say("hello", user=STRANGER)
+            await wait_until(lambda: "You said: hello" in server.seen(STRANGER))
+    assert len(server.seen(STRANGER)) == 2 and len(gateway.sent) == 1
+
+
+async def test_codes_that_do_not_count_link_nobody() -> None:
+    """A wrong code gets one line however often it is tried, and a code in a group is not even offered."""
+    async with talking() as (server, gateway, _):
+        gateway.codes.append(CODE)
+        for guess in ("AAAA-AAAA", "bbbb bbbb", "/start CCCCCCCC", "/new DDDDDDDD"):
+            server.say(guess, user=STRANGER)
+        server.say(f"@trunk_bot {CODE}", user=STRANGER, chat=GROUP)
+        server.say("mine")
+        await wait_until(lambda: "You said: mine" in server.seen())
+    no_code, private = server.seen(STRANGER)
+    assert "does not count" in no_code and "private" in private
+    (refused,) = server.seen(GROUP)
+    assert "never in a group" in refused
+    assert gateway.codes == [CODE] and gateway.linked == {} and len(gateway.sent) == 1
+    assert [code for code, _ in gateway.offered_codes] == ["AAAA-AAAA", "bbbb bbbb", "CCCCCCCC"]
+
+
+async def test_whoever_is_unlinked_is_a_stranger_again() -> None:
+    """After a link was removed, its sender begins no turn and decides nothing, without a restart."""
+    async with talking(owners=()) as (server, gateway, _):
+        gateway.codes.append(CODE)
+        server.say(CODE, user=STRANGER)
+        await wait_until(lambda: gateway.linked and len(server.seen(STRANGER)) == 1)
+        gateway.linked.clear()
+        asked = gateway.request_approval("Send the mail?")
+        server.say("hello", user=STRANGER)
+        press = server.press(f"approve {asked.id}", user=STRANGER)
+        await wait_until(lambda: press in server.pressed)
+    assert server.pressed[press] == "Only the owner decides."
+    assert gateway.sent == [] and gateway.decided == []
+
+
 async def test_a_stranger_gets_one_line_and_costs_nothing() -> None:
     """A stranger is told once that the bot is private, begins no turn, decides nothing, and is not heard in groups."""
     async with talking() as (server, gateway, _):
@@ -124,7 +195,7 @@ async def test_a_stranger_gets_one_line_and_costs_nothing() -> None:
         await wait_until(lambda: "You said: mine" in server.seen())
         await wait_until(lambda: press in server.pressed)
     (line,) = server.seen(STRANGER)
-    assert "private" in line and str(STRANGER) in line
+    assert "private" in line and "trunkline channels pair telegram" in line
     assert server.pressed[press] == "Only the owner decides." and gateway.decided == []
     assert [message.content for message in gateway.sent] == ["mine"] and server.seen(GROUP) == []
 
@@ -151,6 +222,9 @@ async def test_in_groups_the_owner_is_heard_by_mention_reply_and_topic() -> None
 async def test_commands_are_set_and_answered() -> None:
     """The commands are in Telegram's menu; each answers, and none of them reaches an agent."""
     async with talking() as (server, gateway, _):
+        usage = Usage(input_tokens=12_000, output_tokens=800)
+        total = CostSum(key="total", requests=4, usage=usage, cost=12_300)
+        gateway.spent = CostTotals(rows=(), total=total, unpriced=("local/tiny",))
         server.say("hello")
         await wait_until(lambda: len(server.seen()) == 1)
         for command in (
@@ -169,7 +243,11 @@ async def test_commands_are_set_and_answered() -> None:
         await wait_until(lambda: "You said: hello garden" in server.seen())
         text = "\n".join(server.seen())
     assert [command["command"] for command in server.commands][:3] == ["new", "block", "model"]
-    assert "scripted/model answers here" in text and "tokens of input" in text and "main, garden" in text
+    assert (
+        "scripted/model answers here" in text
+        and "$0.0123 for 4 requests (12,000 tokens in, 800 out)" in text
+        and "main, garden" in text
+    )
     assert "Here you talk with garden" in text and "no block nobody" in text and "no command /what" in text
     assert [(message.content, message.block) for message in gateway.sent] == [
         ("hello", None),
@@ -246,7 +324,7 @@ async def test_a_passing_error_of_telegram_loses_nothing(
     async with ScriptedGateway() as gateway, bot_api_server() as server:
         one = channel(server)
         server.faults.append(Fault(method, answer=answer))
-        with anyio.move_on_after(2) if method in ("getMe", "setMyCommands") else anyio.CancelScope():
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_supervise, one, gateway)
                 server.say("hello")
@@ -278,6 +356,36 @@ async def test_a_conflict_with_another_poller_heals_itself(caplog: pytest.LogCap
         await wait_until(lambda: len(server.seen()) == 2)
         (record,) = await gateway.records().list(STATE_PREFIX, AccountState)
     assert len(gateway.sent) == 2 and record.value.state == "serving"
+
+
+async def test_a_poller_that_hangs_is_reported() -> None:
+    """Without an answer of Telegram for a while the account counts as failing, and as serving when one comes."""
+    async with ScriptedGateway() as gateway, bot_api_server() as server:
+        one = channel(server, poll_seconds=50, silent_seconds=0.3)
+        async with running(one, gateway):
+            await wait_until(lambda: "getUpdates" in server.calls)
+            await wait_for_state(gateway, "failing", "nothing was heard")
+            server.say("hello")
+            await wait_for_state(gateway, "serving", "receives messages")
+
+
+async def test_a_refused_token_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state of the account says that Telegram refuses the token, for doctor and top."""
+    monkeypatch.setenv("TELEGRAM_BOT_TOKEN", TOKEN + "WRONG")
+    async with ScriptedGateway() as gateway, bot_api_server() as server:
+        with pytest.raises((ConfigError, ExceptionGroup)):
+            await channel(server).run(gateway)
+        await wait_for_state(gateway, "failing", "Telegram refuses the bot's token")
+
+
+async def wait_for_state(gateway: ScriptedGateway, state: str, words: str) -> None:
+    """Wait until the account has this state."""
+    with anyio.fail_after(60):
+        while True:
+            records = await gateway.records().list(STATE_PREFIX, AccountState)
+            if any(one.value.state == state and words in one.value.text for one in records):
+                return
+            await anyio.sleep(0.02)
 
 
 async def test_of_two_processes_with_one_bot_the_second_waits(caplog: pytest.LogCaptureFixture) -> None:

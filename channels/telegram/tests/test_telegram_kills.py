@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.chat_installation import WORDS, ChatInstallation, chat_installation, random_kills
 from trunkline.api.testing import wait_until
+from trunkline.contracts.auth.client import AuthClient
 
 from .bot_api_server import OWNER, TOKEN, BotApiServer, Fault, bot_api_server
 
@@ -58,6 +59,28 @@ async def test_a_kill_between_two_steps_loses_and_repeats_nothing(
     await installation.until_answered([word])
     with anyio.fail_after(30):
         await server.wait_for_confirmation()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_kill_while_a_code_is_answered_leaves_its_sender_linked(running: Running, when: str) -> None:
+    """The code is used up and the process ends before or after its answer is sent: it is answered once."""
+    installation, server = running
+    await installation.start()
+    user = {"before": 3003, "after": 3004}[when]
+    auth = AuthClient(installation.platform.bus)
+    started = await auth.start_linking("telegram")
+    server.faults.append(Fault("sendMessage", **{when: installation.channels.kill}))  # type: ignore[arg-type]
+    server.say(started.code, user=user)
+    await wait_until(lambda: not server.faults)
+    await installation.start()
+    await wait_until(lambda: len(server.seen(user)) == 1)
+    with anyio.fail_after(60):
+        await server.wait_for_confirmation()
+    server.say("say:served", user=user)
+    await wait_until(lambda: len(server.seen(user)) == 2)
+    assert "linked as the owner" in server.seen(user)[0]
+    assert user in [int(one.sender) for one in await auth.senders("telegram")]
+    await auth.unlink_sender("telegram", str(user))
 
 
 async def test_random_kills_lose_and_repeat_nothing(running: Running) -> None:

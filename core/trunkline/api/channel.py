@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from trunkline._util.result_format import format_result as format_result
     from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE as DECIDED_BY_DEADLINE
     from trunkline.contracts.approvals.messages import describe_decider as describe_decider
+    from trunkline.contracts.auth.linked_senders import LinkedSender as LinkedSender
     from trunkline.contracts.channels.channel import Channel as Channel
     from trunkline.contracts.channels.channel import Gateway as Gateway
     from trunkline.contracts.channels.channel import TurnStream as TurnStream
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from trunkline.contracts.channels.records import ChannelRecords as ChannelRecords
     from trunkline.contracts.channels.records import RecordChanged as RecordChanged
     from trunkline.contracts.conversations.messages import Attachment as Attachment
+    from trunkline.contracts.costs.report_messages import CostSum as CostSum
+    from trunkline.contracts.costs.report_messages import CostTotals as CostTotals
     from trunkline.contracts.gateway.answerer import Answerer as Answerer
     from trunkline.contracts.models.listing import AdapterListing as AdapterListing
     from trunkline.contracts.turns.begun_turn import BegunTurn as BegunTurn

@@ -1,13 +1,16 @@
-"""``trunkline channels``: the channels, a test of each, and their pauses."""
+"""``trunkline channels``: the channels, a test of each, their pauses, and the people whom they serve as the owner."""
 
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from trunkline.cli.attached_workers import with_workers
+from trunkline.cli.auth.attached_auth import with_auth
 from trunkline.cli.command import Group
 
 if TYPE_CHECKING:
+    from trunkline.contracts.auth.client import AuthClient
+    from trunkline.contracts.auth.linked_senders import LinkedSender
     from trunkline_bus import Bus
 
 EXAMPLES = """
@@ -15,6 +18,9 @@ trunkline channels list
 trunkline channels test telegram
 trunkline channels pause telegram
 trunkline channels resume telegram
+trunkline channels pair telegram
+trunkline channels people telegram
+trunkline channels unpair telegram 1234567
 """
 
 CONTROL_SECONDS, ABSENT_SECONDS = 30.0, 3.0
@@ -23,7 +29,7 @@ CONTROL_SECONDS, ABSENT_SECONDS = 30.0, 3.0
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """List the channels, test them, and pause them."""
+    """List the channels, test and pause them, and link yourself to their accounts."""
 
 
 @command.command("list", examples="trunkline channels list\ntrunkline channels list --json")
@@ -71,6 +77,70 @@ def pause(channel: str, as_json: bool) -> None:
 def resume(channel: str, as_json: bool) -> None:
     """Let CHANNEL run again. It continues with what has waited."""
     _control(channel, "resume", f"The channel {channel} runs again.", as_json)
+
+
+@command.command("pair", examples="trunkline channels pair telegram\ntrunkline channels pair telegram --json")
+@click.argument("channel")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def pair(channel: str, as_json: bool) -> None:
+    """Show a code that links whoever sends it to the account of CHANNEL.
+
+    Send it in a private chat. It works once and for ten minutes, and whoever sends it is the owner.
+    """
+    from trunkline._util.local_time import format_local_time
+    from trunkline.cli.output import print_json
+
+    _require_enabled(channel)
+    started = with_auth(lambda auth: auth.start_linking(channel))
+    if as_json:
+        print_json({"code": started.code, "expires": started.expires})
+    else:
+        click.echo(f"Code: {started.code}   (until {format_local_time(started.expires)}, once)")
+        click.echo(f"Send it to the account of the channel {channel}, in a private chat.")
+
+
+@command.command(
+    "people", examples="trunkline channels people telegram\ntrunkline channels people telegram --json"
+)
+@click.argument("channel")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def people(channel: str, as_json: bool) -> None:
+    """List the people whom a code has linked to CHANNEL. Those of its settings are not listed."""
+    from trunkline._util.local_time import format_local_time
+    from trunkline.cli.output import print_json, print_table
+
+    async def listed(auth: "AuthClient") -> "tuple[LinkedSender, ...]":
+        return await auth.senders(channel)
+
+    found = with_auth(listed)
+    if as_json:
+        shown = [
+            {"sender": one.sender, "name": one.name, "linked": one.linked, "by": one.by} for one in found
+        ]
+        print_json({"people": shown})
+    elif found:
+        rows = [(one.sender, one.name, format_local_time(one.linked)) for one in found]
+        print_table(rows, header=("ID", "NAME", "SINCE"))
+    else:
+        click.echo(f"Nobody is linked. For a code: trunkline channels pair {channel}")
+
+
+@command.command(
+    "unpair",
+    examples="trunkline channels unpair telegram 1234567\ntrunkline channels unpair telegram 1234567 --json",
+)
+@click.argument("channel")
+@click.argument("sender", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def unpair(channel: str, sender: str, as_json: bool) -> None:
+    """Remove the person with this ID from CHANNEL, and end the codes that wait."""
+    from trunkline.cli.output import print_json
+
+    with_auth(lambda auth: auth.unlink_sender(channel, sender))
+    if as_json:
+        print_json({"channel": channel, "removed": sender})
+    else:
+        click.echo(f"The channel {channel} no longer serves {sender}.")
 
 
 async def _states(bus: "Bus") -> dict[str, list[str]]:
@@ -122,3 +192,16 @@ async def _asked(bus: "Bus", channel: str, action: Literal["test", "pause", "res
             hint='"trunkline channels list" lists the enabled ones; "trunkline up" runs them. The terminal is none of '
             "them: it runs when you open it.",
         ) from None
+
+
+def _require_enabled(channel: str) -> None:
+    """Raise TrunklineError for a channel that is not enabled: nobody would take its code."""
+    from trunkline.config import load_config
+    from trunkline.errors import TrunklineError
+
+    enabled = load_config().settings.channels.enabled
+    if channel not in enabled:
+        raise TrunklineError(
+            f"The channel {channel!r} is not enabled.",
+            hint=f"Enabled are: {', '.join(enabled)}. The setting channels.enabled lists them.",
+        )

@@ -8,7 +8,8 @@ from trunkline.cli.command import Command
 from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
-    from trunkline.runtime.cost_report import CostReport, CostSum, Grouping
+    from trunkline.contracts.costs.report_messages import CostSum, Grouping
+    from trunkline.runtime.cost_report import CostReport
     from trunkline_bus import Bus
 
 EXAMPLES = """

@@ -32,7 +32,7 @@ COMMANDS: dict[str, str] = {
     "blocks": "Create, change, start, stop, reset, archive and delete blocks.",
     "permissions": "Show and change the permissions of agents.",
     "open": "Open the web app in a browser, signed in.",
-    "channels": "List, test and pause channels.",
+    "channels": "List, test and pause channels, and link yourself to them.",
     "pair": "Show a code that signs in another browser, phone or program.",
     "auth": "Decide who else may use Trunkline: identities, shared blocks, tokens.",
     "audit": "Show the audit log.",

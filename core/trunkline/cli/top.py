@@ -154,12 +154,17 @@ def _summary(seen: "PlatformOverview") -> str:
 
 
 def _tables(seen: "PlatformOverview") -> "Iterator[tuple[str, Sequence[str], Rows]]":
+    from trunkline._util.text import printable
+
     holders = {pin: beat.id for beat in seen.workers for pin in beat.pins.values()}
     workers = [_worker(beat, seen.time) for beat in seen.workers] or [("none", *[""] * 5)]
     partitions = [_partition(one, holders) for one in seen.partitions]
     streams = [_stream(one, seen.time) for one in seen.streams]
     yield "WORKERS", ("KIND", "HOST", "PID", "UP", "STATE", "ID"), workers
     yield "INBOX", ("PART", "WAITS", "WITH MONITOR", "CONVERSATIONS", "OLDEST", "MONITOR"), partitions
+    if seen.accounts:
+        rows = [(one.channel, one.account.state, printable(one.account.text)) for one in seen.accounts]
+        yield "CHANNELS", ("CHANNEL", "STATE", "ACCOUNT"), rows
     if seen.circuits:
         models = [_circuit(one, seen.time) for one in seen.circuits]
         yield "MODELS THAT FAILED", ("MODEL", "FAILURES", "LAST FAULT", "CIRCUIT"), models

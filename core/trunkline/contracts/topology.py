@@ -8,6 +8,7 @@ from trunkline.contracts.auth.subjects import (
     PAIRING_BUCKET,
     PASSKEY_BUCKET,
     PASSKEY_CHALLENGE_BUCKET,
+    SENDER_BUCKET,
     TOKEN_BUCKET,
 )
 from trunkline.contracts.channels.records import CHANNEL_BUCKET
@@ -86,6 +87,7 @@ BUCKETS = (
     PAIRING_BUCKET,
     PASSKEY_BUCKET,
     PASSKEY_CHALLENGE_BUCKET,
+    SENDER_BUCKET,
     TICKET_BUCKET,
     CHANNEL_BUCKET,
     PUSH_SUBSCRIPTION_BUCKET,

@@ -3,34 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import Literal
-
-import msgspec
 
 from trunkline._util.local_time import to_local_time
 from trunkline.contracts.conversations.messages import Usage
 from trunkline.contracts.costs.messages import CostEntry
-
-Grouping = Literal["block", "day", "model", "purpose", "conversation"]
-
-
-class CostSum(msgspec.Struct, frozen=True, kw_only=True):
-    """The sum of some entries. ``cost`` is in micro-USD. ``unpriced`` is the number of requests to models without a
-    price, which ``cost`` does not contain; ``estimated`` the number whose vendor did not say what it counted.
-    """
-
-    key: str
-    requests: int = 0
-    usage: Usage = Usage()
-    cost: int = 0
-    unpriced: int = 0
-    estimated: int = 0
-    failed: int = 0
-
-    @property
-    def cached_share(self) -> float:
-        """The share of the input tokens that vendors read from their prompt caches."""
-        return self.usage.cached_tokens / self.usage.input_tokens if self.usage.input_tokens else 0.0
+from trunkline.contracts.costs.report_messages import CostSum, Grouping
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +21,16 @@ class CostReport:
     unpriced: tuple[str, ...] = field(default=())
 
 
-def entries_since(entries: Iterable[CostEntry], since: datetime, block: str | None = None) -> list[CostEntry]:
+def entries_since(
+    entries: Iterable[CostEntry], since: datetime, block: str | None = None, conversation: str | None = None
+) -> list[CostEntry]:
     """Return the entries of a time, each request once: of several entries with one id the last one holds."""
     last = {entry.id: entry for entry in entries}
-    return [one for one in last.values() if one.at >= since and block in (None, one.block)]
+    return [
+        one
+        for one in last.values()
+        if one.at >= since and block in (None, one.block) and conversation in (None, one.conversation)
+    ]
 
 
 def cost_report(entries: Iterable[CostEntry], by: Grouping, since: datetime) -> CostReport:

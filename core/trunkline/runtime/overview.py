@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import anyio
 import msgspec
 
+from trunkline.contracts.channels.records import CHANNEL_BUCKET, STATE_PREFIX, AccountState
 from trunkline.contracts.models.circuits import CIRCUIT_BUCKET, Circuit
 from trunkline.contracts.models.key_pools import KEY_POOL_BUCKET, KeyPool
 from trunkline.contracts.streams import DEAD_STREAM, INBOX_STREAM, STREAMS, inbox_consumer
@@ -54,12 +55,19 @@ class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
 
 
+class ChannelAccount(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of an account of a channel in one process."""
+
+    channel: str
+    account: AccountState
+
+
 class PlatformOverview(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a platform at ``time`` (UTC) by the server's clock, because the reader's clock may be wrong.
 
     ``circuits`` are those of models that failed since they last answered; ``key_pools`` are the keys of vendors that
-    have several keys or limits. ``panic`` is the time when the kill switch
-    was engaged, "" when it is released. ``in_flight`` is the number of conversations with a message at a monitor; each
+    have several keys or limits; ``accounts`` are those of channels. ``panic`` is the time when the kill switch was
+    engaged, "" when it is released. ``in_flight`` is the number of conversations with a message at a monitor; each
     conversation runs one turn at a time.
     """
 
@@ -74,6 +82,7 @@ class PlatformOverview(msgspec.Struct, frozen=True, kw_only=True):
     lately: RecentTurns
     circuits: tuple[Circuit, ...] = ()
     key_pools: tuple[KeyPool, ...] = ()
+    accounts: tuple[ChannelAccount, ...] = ()
     panic: str = ""
 
 
@@ -104,6 +113,7 @@ class OverviewReader:
             lately=await self._lately(now),
             circuits=await self._circuits(),
             key_pools=await self._key_pools(),
+            accounts=await self._accounts(),
             panic=self._panic(),
         )
 
@@ -127,6 +137,18 @@ class OverviewReader:
         entries = await self._bus.kv(KEY_POOL_BUCKET).entries()
         pools = [entry.value for entry in entries if entry.value is not None]
         return tuple(sorted(pools, key=lambda pool: pool.adapter))
+
+    async def _accounts(self) -> tuple[ChannelAccount, ...]:
+        entries = await self._bus.kv(CHANNEL_BUCKET).entries(f"*.{STATE_PREFIX}.>")
+        found = [
+            ChannelAccount(
+                channel=entry.key.partition(".")[0],
+                account=msgspec.json.decode(entry.value, type=AccountState),
+            )
+            for entry in entries
+            if entry.value is not None
+        ]
+        return tuple(sorted(found, key=lambda one: (one.channel, one.account.text)))
 
     async def _partitions(self, now: datetime) -> tuple[PartitionState, ...]:
         counts = await subject_counts(self._bus, INBOX_STREAM, INBOX.stored_subject.wildcard_filter())

@@ -4,7 +4,7 @@ disk.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Literal, Self
 
@@ -20,6 +20,7 @@ from trunkline.contracts.approvals.messages import (
     Settlement,
     approval_id,
 )
+from trunkline.contracts.auth.linked_senders import LinkedSender
 from trunkline.contracts.blocks.messages import Block, BlockConfig
 from trunkline.contracts.channels.records import ChannelRecords
 from trunkline.contracts.conversations.messages import (
@@ -32,6 +33,7 @@ from trunkline.contracts.conversations.messages import (
     utc_now,
 )
 from trunkline.contracts.costs.messages import BudgetEvent
+from trunkline.contracts.costs.report_messages import CostSum, CostTotals, Grouping
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
 from trunkline.contracts.models.abilities_client import ModelAbilities
@@ -107,7 +109,9 @@ class ScriptedGateway:
     ``request_approval`` and ``ask_question`` add as if the turn of another channel waited. While ``away`` is true,
     every method raises Unavailable and watches end with it. ``model_abilities`` are those of every block.
     ``channel_records`` are the records of the channel, which outlive it. ``channel`` is the name under which the
-    channel's messages arrive. ``files`` are the contents of files by their paths.
+    channel's messages arrive. ``files`` are the contents of files by their paths. ``spent`` is what everything cost.
+    ``codes`` are the pairing codes that wait, ``offered_codes`` those that the channel passed on, with their senders,
+    and ``linked`` the linked senders.
     """
 
     def __init__(
@@ -141,6 +145,10 @@ class ScriptedGateway:
         self.model_abilities: ModelAbilities = ScriptedAbilities()
         self.channel_records = ScriptedRecords()
         self.files: dict[str, bytes] = {}
+        self.spent = CostTotals(rows=(), total=CostSum(key="total"))
+        self.codes: list[str] = []
+        self.offered_codes: list[tuple[str, str]] = []
+        self.linked: dict[str, LinkedSender] = {}
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
@@ -388,6 +396,33 @@ class ScriptedGateway:
     async def blocks(self) -> tuple[Block, ...]:
         await self._answering()
         return self._blocks
+
+    async def costs(
+        self,
+        since: datetime,
+        *,
+        by: Grouping = "block",
+        block: str | None = None,
+        conversation: str | None = None,
+    ) -> CostTotals:
+        await self._answering()
+        return self.spent
+
+    async def senders(self) -> tuple[LinkedSender, ...]:
+        await self._answering()
+        return tuple(self.linked.values())
+
+    async def link_sender(self, code: str, sender: str, place: str, name: str) -> bool:
+        await self._answering()
+        self.offered_codes.append((code, sender))
+        known = self.linked.get(sender)
+        if code in self.codes:
+            self.codes.remove(code)
+            self.linked[sender] = LinkedSender(
+                sender=sender, place=place, name=name, linked=utc_now(), by="owner", code=code
+            )
+            return True
+        return known is not None and known.code == code
 
     def records(self) -> ChannelRecords:
         return self.channel_records

@@ -15,7 +15,8 @@ from click.testing import CliRunner, Result
 from trunkline.cli.main import cli
 from trunkline.contracts.conversations.messages import Usage
 from trunkline.contracts.costs.messages import CostEntry
-from trunkline.runtime.cost_report import CostReport, Grouping, cost_report, entries_since
+from trunkline.contracts.costs.report_messages import Grouping
+from trunkline.runtime.cost_report import CostReport, cost_report, entries_since
 
 NOON = datetime(2026, 11, 25, 12, tzinfo=UTC)
 START = NOON - timedelta(days=30)

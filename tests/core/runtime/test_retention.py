@@ -145,7 +145,7 @@ def test_every_stream_and_store_has_a_size() -> None:
     # An access token counts until it expires or is revoked, so no age removes its record. The same holds for a chat
     # that is linked to the owner; what a channel has sent expires by itself. A push subscription ends with its session.
     lasting = {bucket.name for bucket in kept.buckets if not bucket.ttl}
-    assert lasting == {"channels", "passkeys", "push-subscriptions", "tokens"}
+    assert lasting == {"channels", "passkeys", "push-subscriptions", "senders", "tokens"}
     assert len(kept.streams) == len(STREAMS)
 
 

@@ -39,6 +39,7 @@ class Incoming:
     command: str = ""
     query: str = ""
     media: tuple[MediaFile, ...] = ()
+    person: str = ""
 
 
 def parse_updates(updates: Sequence[tuple[int, Update | None]], username: str, bot: int) -> Incoming | None:
@@ -117,7 +118,7 @@ def _message(
         kind, rest = ("text", place) if place else ("unsupported", UNSUPPORTED[content or ""])
     return Incoming(
         id, kind, message.chat.id, message.from_user.id, rest, message.message_id, _thread(message), is_private,
-        name, media=media,
+        name, media=media, person=message.from_user.full_name,
     )  # fmt: skip
 
 

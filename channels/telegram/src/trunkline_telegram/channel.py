@@ -1,14 +1,11 @@
 """The channel ``telegram``."""
 
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from trunkline.api.channel import CHAT_COMMANDS, AccountReport, AccountSession, ChatChannel, Gateway
 from trunkline_telegram.retry_times import RetryTimes
 from trunkline_telegram.settings import TelegramSettings, account_of
-
-log = logging.getLogger(__name__)
 
 
 class TelegramChannel(ChatChannel):
@@ -29,14 +26,17 @@ class TelegramChannel(ChatChannel):
     )
 
     def __init__(self, settings: TelegramSettings, times: RetryTimes | None = None) -> None:
-        super().__init__(label="the bot", lease_seconds=settings.lease_seconds, alerts=settings.alerts)
         self._settings = settings
         self._times = times or RetryTimes()
+        super().__init__(
+            label="the bot",
+            lease_seconds=settings.lease_seconds,
+            alerts=settings.alerts,
+            silent_seconds=self._times.silent,
+        )
 
     def account(self) -> str:
         """Return the bot's id. Raises ConfigError for a token that is missing or has not the form of one."""
-        if not self._settings.owners:
-            log.warning("channels.telegram.owners is empty: the bot tells people their id, and serves nobody")
         return account_of(self._settings.reveal_token())
 
     @asynccontextmanager

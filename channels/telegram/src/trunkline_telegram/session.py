@@ -15,7 +15,7 @@ from trunkline.api.channel import (
     PostRefused,
 )
 from trunkline_telegram.albums import whole_albums
-from trunkline_telegram.bot_api import BotApi
+from trunkline_telegram.bot_api import BotApi, ChatMoved
 from trunkline_telegram.bot_updates import Incoming, parse_updates
 from trunkline_telegram.content import plain_contents
 from trunkline_telegram.posts import TelegramPosts
@@ -29,9 +29,17 @@ UNSUPPORTED = "I cannot read this ({}) here. Write it as text."
 EDITED = "I do not see what you change in a message that is sent. Send it again as a new message."
 
 UNREACHED = (
-    "Telegram sends nothing to the owner: nobody in channels.telegram.owners has started the bot, or all have blocked "
-    "it."
+    "Telegram sends nothing to the owner: nobody is linked to the bot or in channels.telegram.owners, or all have "
+    "blocked it."
 )
+PRIVATE = (
+    "This bot is private. If it is yours, run this where Trunkline runs, and send me the code: trunkline channels pair "
+    "telegram"
+)
+NO_CODE = (
+    "This code does not count: it is wrong, used or expired. For a new one: trunkline channels pair telegram"
+)
+NOT_HERE = "Send a code to me in a private chat, never in a group. Ask for a new one: trunkline channels pair telegram"
 
 
 class TelegramSession(AccountSession):
@@ -102,30 +110,41 @@ class TelegramSession(AccountSession):
             await self.chats.move(_chat_key(incoming.chat), _chat_key(int(incoming.text)))
             await self._chat_posts.note_move(incoming.chat, int(incoming.text))
             await self.attached.move(_chat_key(incoming.chat), _chat_key(int(incoming.text)), incoming.text)
-        elif incoming.user not in self._settings.owners:
-            await self._meet_stranger(incoming)
         elif incoming.kind == "button":
             await self._press(incoming)
-        elif incoming.is_private or self._settings.groups:
+        else:
             await self._chat_posts.note(incoming.chat, incoming.message)
-            await self.answer(self._message(incoming))
+            await self._hear(incoming, self._message(incoming))
 
-    async def _meet_stranger(self, incoming: Incoming) -> None:
-        """Say once, in a private chat, that the bot serves nobody else. This asks no model and keeps a bounded list."""
-        if incoming.kind == "button":
-            await self._api.answer_button(incoming.query, "Only the owner decides.")
-        elif incoming.is_private and await self.chats.meet_stranger(str(incoming.user)):
-            text = (
-                f"This bot is private. If it is yours, add your id {incoming.user} to channels.telegram.owners in "
-                "trunkline.toml and start Trunkline again."
+    async def _hear(self, incoming: Incoming, message: ChatMessage) -> None:
+        if incoming.is_private and await self.link(message, str(incoming.user), incoming.person):
+            return
+        if not await self._serves(incoming.user):
+            await self._meet_stranger(incoming, message)
+        elif incoming.is_private or self._settings.groups:
+            await self.answer(message)
+
+    async def _serves(self, user: int) -> bool:
+        return user in self._settings.owners or await self.is_linked(str(user))
+
+    async def _meet_stranger(self, incoming: Incoming, message: ChatMessage) -> None:
+        """Say each sentence once to a stranger. This asks no model and keeps a bounded list."""
+        text = PRIVATE if incoming.is_private else ""
+        if self.has_code(message):
+            text = NO_CODE if incoming.is_private else NOT_HERE
+        about = {PRIVATE: "", NO_CODE: "-code", NOT_HERE: "-group"}
+        if not text or not await self.chats.meet_stranger(f"{incoming.user}{about[text]}"):
+            return
+        try:
+            await self._api.send(
+                incoming.chat, plain_contents(text)[0], thread=incoming.thread, reply_to=None
             )
-            try:
-                await self._api.send(incoming.chat, plain_contents(text)[0], thread=None, reply_to=None)
-            except (PostRefused, TelegramError) as error:
-                log.info("a stranger was not answered: %s", error)
+        except (PostRefused, TelegramError, ChatMoved) as error:
+            log.info("a stranger was not answered: %s", error)
 
     async def _press(self, incoming: Incoming) -> None:
-        said = await self.decide(incoming.text)
+        allowed = await self._serves(incoming.user)
+        said = await self.decide(incoming.text) if allowed else "Only the owner decides."
         try:
             await self._api.answer_button(incoming.query, said)
         except TelegramError as error:

@@ -19,9 +19,9 @@ UserId = Annotated[int, msgspec.Meta(ge=1)]
 class TelegramSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[channels.telegram]``. ``token`` is the bot's token, by default in the variable ``TELEGRAM_BOT_TOKEN``.
 
-    ``owners`` are the Telegram user ids of the owner. The bot serves nobody else. ``groups`` permits the owner to talk
-    with the bot in groups, by a mention or a reply. ``block`` is the block of a new conversation. With ``alerts`` the
-    bot says when it begins and ends to serve.
+    ``owners`` are Telegram user ids of the owner. The bot serves them and whoever ``trunkline channels pair telegram``
+    has linked, and nobody else. ``groups`` permits the owner to talk with the bot in groups, by a mention or a reply.
+    ``block`` is the block of a new conversation. With ``alerts`` the bot says when it begins and ends to serve.
 
     ``edit_seconds`` is the time between two edits of an answer that grows; Telegram permits about one in a second.
     ``poll_seconds`` is how long a request for messages waits. ``lease_seconds`` is the time after which another

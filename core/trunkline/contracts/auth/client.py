@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from trunkline.contracts.actors import OWNER
-from trunkline.contracts.auth import messages, subjects
+from trunkline.contracts.auth import linked_senders, messages, subjects
 from trunkline.contracts.auth.identity import IdentityRecord, IdentityStatus, IdentityType
 from trunkline.contracts.auth.passkeys import Passkey
 from trunkline.contracts.auth.scopes import TokenScope
@@ -131,6 +131,23 @@ class AuthClient:
             identity=identity, scope=scope, label=label, is_local=is_local, actor=self._actor
         )
         return await self._call(subjects.START_PAIRING, request)
+
+    async def start_linking(self, channel: str) -> messages.PairingStarted:
+        """Return a code that links whoever sends it to the account of a channel. Raises RemoteFault ``rate_limited``
+        while too many codes wait.
+        """
+        request = linked_senders.StartLinking(channel=channel, actor=self._actor)
+        return await self._call(subjects.START_LINKING, request)
+
+    async def senders(self, channel: str) -> tuple[linked_senders.LinkedSender, ...]:
+        """Return the linked senders of a channel, the oldest first."""
+        request = linked_senders.ListLinkedSenders(channel=channel)
+        return (await self._call(subjects.LIST_SENDERS, request)).senders
+
+    async def unlink_sender(self, channel: str, sender: str) -> None:
+        """Remove a linked sender of a channel. Raises RemoteFault ``not_found``."""
+        request = linked_senders.UnlinkSender(channel=channel, sender=sender, actor=self._actor)
+        await self._call(subjects.UNLINK_SENDER, request)
 
     async def cancel_pairings(self) -> int:
         """End all pairing codes that wait, and return their number."""

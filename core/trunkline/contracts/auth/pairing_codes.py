@@ -50,9 +50,15 @@ def new_link_code() -> str:
     return secrets.token_urlsafe(32)
 
 
+def is_short_code(text: str) -> bool:
+    """Report whether a text has the form of a short code."""
+    plain = "".join(text.upper().split()).replace("-", "")
+    return len(plain) == CODE_LENGTH and set(plain) <= set(ALPHABET)
+
+
 def normalize_code(text: str) -> str:
     """Return a code as it was made: people may write a short one in small letters, with spaces or without the dash."""
-    plain = "".join(text.upper().split()).replace("-", "")
-    if len(plain) == CODE_LENGTH and set(plain) <= set(ALPHABET):
+    if is_short_code(text):
+        plain = "".join(text.upper().split()).replace("-", "")
         return f"{plain[: CODE_LENGTH // 2]}-{plain[CODE_LENGTH // 2 :]}"
     return text.strip()

@@ -2,6 +2,15 @@
 
 from typing import Any
 
+from trunkline.contracts.auth.linked_senders import (
+    SENDER_BUCKET as SENDER_BUCKET,
+)
+from trunkline.contracts.auth.linked_senders import (
+    LinkedSenderList,
+    ListLinkedSenders,
+    StartLinking,
+    UnlinkSender,
+)
 from trunkline.contracts.auth.messages import (
     AccessChecked,
     CancelPairings,
@@ -70,6 +79,22 @@ START_PAIRING = auth_operation(
 )
 CANCEL_PAIRINGS = auth_operation(
     "pairing.cancel", CancelPairings, PairingsCancelled, "End all pairing codes that wait."
+)
+START_LINKING = auth_operation(
+    "senders.pair",
+    StartLinking,
+    PairingStarted,
+    "Return a code that links whoever sends it to the account of a channel.",
+)
+LIST_SENDERS = auth_operation(
+    "senders.list",
+    ListLinkedSenders,
+    LinkedSenderList,
+    "The people of a chat service who are the owner.",
+    changes=False,
+)
+UNLINK_SENDER = auth_operation(
+    "senders.unlink", UnlinkSender, LinkedSenderList, "Remove a person of a chat service who is the owner."
 )
 LIST_PASSKEYS = auth_operation("passkeys.list", ListPasskeys, PasskeyList, "The passkeys.", changes=False)
 REMOVE_PASSKEY = auth_operation(

@@ -2,9 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from datetime import datetime
 from typing import Literal, Protocol
 
 from trunkline.contracts.approvals.messages import Approval, ApprovalScope
+from trunkline.contracts.auth.linked_senders import LinkedSender
 from trunkline.contracts.blocks.messages import Block
 from trunkline.contracts.channels.owner_notice import OwnerNotice
 from trunkline.contracts.channels.records import ChannelRecords
@@ -15,6 +17,7 @@ from trunkline.contracts.conversations.messages import (
     ListConversations,
 )
 from trunkline.contracts.costs.messages import BudgetEvent
+from trunkline.contracts.costs.report_messages import CostTotals, Grouping
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
 from trunkline.contracts.models.abilities_client import ModelAbilities
@@ -256,6 +259,39 @@ class Gateway(Protocol):
         Raises:
             RemoteFault: ``not_found``: there is no such block or conversation.
             Unavailable: no monitor replies at once. Messages are accepted nevertheless.
+        """
+        ...
+
+    async def costs(
+        self,
+        since: datetime,
+        *,
+        by: Grouping = "block",
+        block: str | None = None,
+        conversation: str | None = None,
+    ) -> CostTotals:
+        """Return what models cost since a time, in sum and by one property; of one block or conversation if it is
+        given. An answer counts a moment after its end.
+
+        Raises:
+            RemoteFault: ``not_found``: there is no such block.
+        """
+        ...
+
+    async def senders(self) -> tuple[LinkedSender, ...]:
+        """Return the people of this channel's service whom a pairing code has linked to the owner. Raises nothing
+        besides the errors of every method.
+        """
+        ...
+
+    async def link_sender(self, code: str, sender: str, place: str, name: str) -> bool:
+        """Link the sender of a pairing code to the owner; report whether the code does so. ``sender`` is the id that
+        the service gave to the person, ``place`` the chat for notices, ``name`` the name for people. Only pass on
+        codes that nobody else can read: not those of a group.
+
+        Guarantees: a code links one sender. After a few wrong codes no code of the same sender counts for a while.
+
+        Raises nothing besides the errors of every method.
         """
         ...
 

@@ -5,6 +5,7 @@ A request without an answer is sent again with the same client id, so an accepte
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 import anyio
@@ -23,6 +24,7 @@ from trunkline.contracts.approvals.messages import (
     ListApprovals,
     ListGrants,
 )
+from trunkline.contracts.auth.linked_senders import GetLinkedSenders, LinkedSender, LinkSender
 from trunkline.contracts.blocks.messages import (
     ArchiveBlock,
     Block,
@@ -48,6 +50,7 @@ from trunkline.contracts.conversations.messages import (
 )
 from trunkline.contracts.costs.client import watch_budget_events
 from trunkline.contracts.costs.messages import BudgetEvent
+from trunkline.contracts.costs.report_messages import CostTotals, GetCosts, Grouping
 from trunkline.contracts.gateway import subjects as gateway
 from trunkline.contracts.gateway.answerer import Answerer, ChooseModel, GetAnswerer
 from trunkline.contracts.gateway.messages import (
@@ -289,6 +292,29 @@ class GatewayClient:
         """
         request = ExportConversation(conversation=conversation, format=format)
         return await self._call_until_answered(gateway.EXPORT_CONVERSATION, request)
+
+    async def costs(
+        self,
+        since: datetime,
+        *,
+        by: Grouping = "block",
+        block: str | None = None,
+        conversation: str | None = None,
+    ) -> CostTotals:
+        """Return what models cost since a time. Raises RemoteFault as ``Gateway.costs`` does."""
+        request = GetCosts(since=since, by=by, block=block, conversation=conversation)
+        return await self._call_until_answered(gateway.GET_COSTS, request)
+
+    async def senders(self) -> tuple[LinkedSender, ...]:
+        """Return the linked senders of this channel. Raises nothing besides the errors of every method."""
+        return (await self._call_until_answered(gateway.GET_SENDERS, GetLinkedSenders())).senders
+
+    async def link_sender(self, code: str, sender: str, place: str, name: str) -> bool:
+        """Link the sender of a pairing code; report whether the code does so. Raises nothing besides the errors of
+        every method.
+        """
+        request = LinkSender(code=code[:100], sender=sender, place=place, name=name[:200])
+        return (await self._call_until_answered(gateway.LINK_SENDER, request)).linked
 
     async def blocks(self) -> tuple[Block, ...]:
         """Return all blocks that are not archived. Raises nothing besides the errors of every method."""

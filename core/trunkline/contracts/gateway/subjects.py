@@ -11,6 +11,12 @@ from trunkline.contracts.approvals.messages import (
     ListApprovals,
     ListGrants,
 )
+from trunkline.contracts.auth.linked_senders import (
+    GetLinkedSenders,
+    LinkedSenderList,
+    LinkSender,
+    SenderLinked,
+)
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.blocks.messages import (
     ArchiveBlock,
@@ -37,6 +43,7 @@ from trunkline.contracts.conversations.messages import (
     ListConversations,
     LoadConversation,
 )
+from trunkline.contracts.costs.report_messages import CostTotals, GetCosts
 from trunkline.contracts.gateway.answerer import Answerer, ChooseModel, GetAnswerer
 from trunkline.contracts.gateway.messages import (
     CancelTurn,
@@ -136,6 +143,13 @@ GET_NOTICE_PREFERENCES = query(
     GetNoticePreferences,
     NoticePreferencesFound,
     "How the owner wants to be told of approvals and more.",
+)
+GET_COSTS = query("costs", GetCosts, CostTotals, "What models cost since a time.")
+LINK_SENDER = command(
+    "senders.link", LinkSender, SenderLinked, "Link the sender of a pairing code to the owner."
+)
+GET_SENDERS = query(
+    "senders", GetLinkedSenders, LinkedSenderList, "The people of the channel's service who are the owner."
 )
 LIST_BLOCKS = query("blocks.list", ListBlocks, BlockList, "All blocks.")
 SHOW_BLOCK = query("blocks.show", ShowBlock, BlockView, "One block.")

@@ -25,6 +25,7 @@ class AccountReport:
         self._account = account
         self._label = label
         self._last = ("", "")
+        self._heard_at = float("-inf")
         self._reported_at = float("-inf")
 
     async def serving(self) -> None:
@@ -39,7 +40,22 @@ class AccountReport:
         """Report that another process serves the account, and this one waits. Raises nothing."""
         await self._report("waiting", f"{self._label} is served by {holder}, and another process waits")
 
+    async def watch(self, silent_seconds: float) -> None:
+        """Report that no messages are received whenever nothing was reported for ``silent_seconds``. Returns only when
+        cancelled. Raises nothing.
+        """
+        self._heard_at = anyio.current_time()
+        while True:
+            if anyio.current_time() >= self._heard_at + silent_seconds:
+                why = f"nothing was heard of the service for {silent_seconds:g} s, or a message waits for a gateway"
+                await self._store("failing", f"{self._label} receives no messages: {why}")
+            await anyio.sleep(silent_seconds / 4)
+
     async def _report(self, state: Literal["serving", "waiting", "failing"], text: str) -> None:
+        self._heard_at = anyio.current_time()
+        await self._store(state, text)
+
+    async def _store(self, state: Literal["serving", "waiting", "failing"], text: str) -> None:
         now = anyio.current_time()
         if (state, text) == self._last and now < self._reported_at + REPORT_SECONDS:
             return

@@ -3,12 +3,14 @@
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
+from trunkline.contracts.auth.pairing_codes import is_short_code
 from trunkline.contracts.channels.channel import Gateway
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.errors import Unavailable
@@ -38,6 +40,8 @@ T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds between two attempts to reach the service or the gateway: doubled each time."""
 
+LINKED = "You are linked as the owner. Write a message, and the agent answers. /help lists the commands."
+
 
 class AccountSession(ABC):
     """Takes messages of the owner to the gateway, and answers to the service. A subclass implements ``receive``.
@@ -61,7 +65,7 @@ class AccountSession(ABC):
         self._posts = posts
         self._ledger = DeliveryLedger(records, account.id, posts)
         self.attached = AttachedChats(gateway, self._ledger, account.channel, account.id, self._deliver)
-        self._notices = OwnerNotices(self._ledger, posts, account)
+        self._notices = OwnerNotices(self._ledger, posts, account, gateway)
         self._tasks: TaskGroup
 
     @abstractmethod
@@ -100,7 +104,7 @@ class AccountSession(ABC):
                 self._tasks.start_soon(self._deliver, delivery)
             elif delivery not in approvals:  # a notice, whose sender was told that it may have arrived
                 self._tasks.start_soon(self._give_up, delivery)
-        self._tasks.start_soon(self._notices.tell_of_approvals, self.gateway, approvals)
+        self._tasks.start_soon(self._notices.tell_of_approvals, approvals)
 
     async def tell(self, text: str, id: str = "") -> None:
         """Send a text to the owner. A text with an ``id`` is sent once, however often this is called with the id.
@@ -123,6 +127,30 @@ class AccountSession(ABC):
         return await self._when_available(
             lambda: run_chat_command(self.gateway, self.chats, self.attached, message)
         )
+
+    async def is_linked(self, sender: str) -> bool:
+        """Report whether a pairing code has linked this sender to the owner. Waits while the gateway is away. Raises
+        nothing.
+        """
+        return any(one.sender == sender for one in await self._when_available(self.gateway.senders))
+
+    def has_code(self, message: ChatMessage) -> bool:
+        """Report whether a message has the form of a pairing code, also after ``/start``. Raises nothing."""
+        return message.command in ("", "start") and not message.reply and is_short_code(message.text)
+
+    async def link(self, message: ChatMessage, sender: str, name: str) -> bool:
+        """Link the sender of a message in a private chat by the pairing code that it is, and say so; report whether the
+        code counts. Waits while the gateway is away. Raises as ``answer`` does.
+        """
+        if not self.has_code(message):
+            return False
+        linked = await self._when_available(
+            lambda: self.gateway.link_sender(message.text, sender, message.place, name)
+        )
+        if linked:
+            await self.answer(replace(message, command="", reply=LINKED))
+            self._tasks.start_soon(self._notices.show_waiting, message.place)
+        return linked
 
     async def answer(self, message: ChatMessage) -> None:
         """Record what answers a message, unless that was done before. After this no crash loses the message. The order

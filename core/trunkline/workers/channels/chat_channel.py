@@ -8,12 +8,16 @@ import anyio
 
 from trunkline.contracts.channels.channel import Channel, Gateway
 from trunkline.contracts.channels.owner_notice import OwnerNotice
-from trunkline.errors import Unavailable
+from trunkline.errors import ConfigError, Unavailable
 from trunkline.workers.channels.account_lease import AccountLease, LeaseHolder
 from trunkline.workers.channels.account_report import AccountReport
 from trunkline.workers.channels.account_session import AccountSession
+from trunkline_bus.task_group import background_tasks
 
 log = logging.getLogger(__name__)
+
+SILENT_SECONDS = 90.0
+"""Seconds within which a session hears of its service, also if nobody writes."""
 
 ALERT_SECONDS = 5.0
 """Seconds that a channel takes at most to say that it stops."""
@@ -30,11 +34,15 @@ class ChatChannel(Channel):
         label: The account for people, such as "the bot".
         lease_seconds: Seconds after which another process takes over from one that was killed.
         alerts: Whether the owner is told when a session begins and ends.
+        silent_seconds: Seconds without a report after which the account counts as failing.
     """
 
     remembers_notices = True
 
-    def __init__(self, *, label: str, lease_seconds: float, alerts: bool) -> None:
+    def __init__(
+        self, *, label: str, lease_seconds: float, alerts: bool, silent_seconds: float = SILENT_SECONDS
+    ) -> None:
+        self._silent_seconds = silent_seconds
         self._label = label
         self._lease_seconds = lease_seconds
         self._alerts = alerts
@@ -97,14 +105,23 @@ class ChatChannel(Channel):
         await lease.run(lambda: self._serve(gateway, account, report), waiting=waiting)
 
     async def _serve(self, gateway: Gateway, account: str, report: AccountReport) -> None:
-        async with self.open_session(gateway, account, report) as session:
-            self._session = session
-            try:
+        try:
+            async with self.open_session(gateway, account, report) as session:
+                await self._run_session(session, report)
+        except ConfigError as refused:
+            await report.failing(refused.sentence)
+            raise
+
+    async def _run_session(self, session: AccountSession, report: AccountReport) -> None:
+        self._session = session
+        try:
+            async with background_tasks() as tasks:
+                tasks.start_soon(report.watch, self._silent_seconds)
                 await session.run(started=lambda: self._alert("I am online."))
-            finally:
-                with anyio.move_on_after(ALERT_SECONDS, shield=True):
-                    await self._alert("I am offline.")
-                self._session = None
+        finally:
+            with anyio.move_on_after(ALERT_SECONDS, shield=True):
+                await self._alert("I am offline.")
+            self._session = None
 
     async def _alert(self, text: str) -> None:
         if self._alerts:

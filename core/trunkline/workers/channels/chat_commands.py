@@ -3,11 +3,15 @@
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 import msgspec
 
+from trunkline._util.local_time import to_local_time
 from trunkline.contracts.channels.channel import Gateway
-from trunkline.contracts.conversations.messages import ListConversations
+from trunkline.contracts.conversations.messages import ListConversations, utc_now
+from trunkline.contracts.costs.budget_text import format_amount
+from trunkline.contracts.costs.report_messages import CostSum
 from trunkline.errors import TrunklineError, Unavailable
 from trunkline.workers.channels.approval_text import parse_decision, submit_decision, waiting_approval
 from trunkline.workers.channels.attached_chats import AttachedChats
@@ -25,7 +29,7 @@ CHAT_COMMANDS = {
     "stop": "Stop the running answer",
     "approve": "Allow a call: /approve ID",
     "deny": "Deny a call: /deny ID",
-    "cost": "What the last answer used",
+    "cost": "What this conversation and this day cost",
     "attach": "Show all of a conversation here: /attach ID",
     "detach": "Show only what is asked here",
     "help": "List the commands",
@@ -36,6 +40,9 @@ LISTED = 8
 """The number of conversations that /attach lists."""
 
 _COMMAND = re.compile(r"/(?P<name>[a-z]+)(?:\s+(?P<words>.*))?", re.IGNORECASE | re.DOTALL)
+
+COST_SPAN = timedelta(days=90)
+"""The time for which the costs of a conversation are summed."""
 
 NO_CONVERSATION = "There is no conversation yet: send a message first."
 
@@ -158,13 +165,24 @@ async def _decide(call: _Call) -> str:
 
 
 async def _cost(call: _Call) -> str:
-    if not call.state.turn:
-        return NO_CONVERSATION
-    usage = (await call.gateway.turn(call.state.turn)).usage
-    return (
-        f"The last answer used {usage.input_tokens} tokens of input and {usage.output_tokens} of output. "
-        "`trunkline costs` shows prices."
-    )
+    now = utc_now()
+    today = to_local_time(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    lines: list[str] = []
+    if call.state.conversation is not None:
+        spent = await call.gateway.costs(now - COST_SPAN, conversation=call.state.conversation)
+        lines.append(f"This conversation: {_describe_costs(spent.total)}.")
+    spent = await call.gateway.costs(today)
+    lines.append(f"Today, everything: {_describe_costs(spent.total)}.")
+    if spent.unpriced:
+        lines.append(f"Without a price, so not in the sums: {', '.join(spent.unpriced)}.")
+    return "\n".join(lines)
+
+
+def _describe_costs(total: CostSum) -> str:
+    """Return a sum in words, such as ``$0.0123 for 4 requests (12,000 tokens in, 800 out)``."""
+    requests = "1 request" if total.requests == 1 else f"{total.requests} requests"
+    tokens = f"{total.usage.input_tokens:,} tokens in, {total.usage.output_tokens:,} out"
+    return f"{format_amount('spend', total.cost)} for {requests} ({tokens})"
 
 
 async def _attach(call: _Call) -> str:

@@ -1,8 +1,9 @@
 """Notices to the owner: approvals and questions with buttons, and notices."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
+from typing import TypeVar
 from uuid import uuid4
 
 import anyio
@@ -25,6 +26,8 @@ from trunkline.workers.channels.delivery_ledger import (
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 AGAIN = 2.0
 """Seconds after which a notice is tried again when the service does not answer."""
 
@@ -34,9 +37,15 @@ GONE = "This call no longer waits for a decision."
 
 
 class OwnerNotices:
-    """Tells the owner of an account, in the places of the owner's private chats."""
+    """Tells the owner of an account, in the places of the owner's private chats: those of the settings, and those of
+    linked senders.
+    """
 
-    def __init__(self, ledger: DeliveryLedger, posts: ChatPosts, account: ChatAccount) -> None:
+    def __init__(
+        self, ledger: DeliveryLedger, posts: ChatPosts, account: ChatAccount, gateway: Gateway
+    ) -> None:
+        self._gateway = gateway
+        self._showing = anyio.Lock()
         self._ledger = ledger
         self._posts = posts
         self._account = account
@@ -46,11 +55,11 @@ class OwnerNotices:
         after an error and in another process.
 
         Raises:
-            Unavailable: no chat of the owner accepts it.
+            Unavailable: no chat of the owner accepts it, or no gateway says whose they are.
             Exception: the service does not answer; the text may have been sent.
         """
         reached = 0
-        for place in self._account.owners:
+        for place in await self._places():
             name = f"{_REMEMBERED}{id}:{place}" if id else f"notice:{uuid4()}"
             delivery = await self._ledger.open(DeliveryState(id=name, place=place))
             if delivery.state.done:
@@ -69,15 +78,28 @@ class OwnerNotices:
         if not reached:
             raise Unavailable(self._account.unreached)
 
-    async def tell_of_approvals(self, gateway: Gateway, left: Sequence[OutboundDelivery]) -> None:
+    async def _places(self) -> Sequence[str]:
+        linked = await self._gateway.senders()
+        return tuple(dict.fromkeys((*self._account.owners, *(one.place for one in linked))))
+
+    async def show_waiting(self, place: str) -> None:
+        """Show the calls that wait now in a place, for example after its person was linked."""
+        for approval in await self._until_available(self._gateway.waiting):
+            await self._show(approval, place)
+
+    async def tell_of_approvals(self, left: Sequence[OutboundDelivery]) -> None:
         """Show every call that waits, and what becomes of it. ``left`` are those that a former process showed."""
-        await self._withdraw(gateway, left)
-        async with aclosing(gateway.approvals()) as approvals:
+        await self._withdraw(left)
+        async with aclosing(self._gateway.approvals()) as approvals:
             async for approval in approvals:
-                for place in self._account.owners:
+                for place in await self._until_available(self._places):
                     await self._show(approval, place)
 
     async def _show(self, approval: Approval, place: str) -> None:
+        async with self._showing:  # a delivery is opened by one task
+            await self._show_next(approval, place)
+
+    async def _show_next(self, approval: Approval, place: str) -> None:
         id = f"approval:{approval.id}:{place}"
         delivery = await self._ledger.open(
             DeliveryState(id=id, place=place, details={"approval": approval.id})
@@ -103,14 +125,16 @@ class OwnerNotices:
                 log.warning("an approval is shown later: %s", error)
             await anyio.sleep(AGAIN)
 
-    async def _withdraw(self, gateway: Gateway, left: Sequence[OutboundDelivery]) -> None:
-        """Take the buttons from calls that were decided while this channel did not run."""
+    async def _until_available(self, ask: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
-                waiting = {approval.id for approval in await gateway.waiting()}
-                break
+                return await ask()
             except Unavailable:
                 await anyio.sleep(AGAIN)
+
+    async def _withdraw(self, left: Sequence[OutboundDelivery]) -> None:
+        """Take the buttons from calls that were decided while this channel did not run."""
+        waiting = {approval.id for approval in await self._until_available(self._gateway.waiting)}
         for delivery in left:
             if delivery.state.details.get("approval") not in waiting:
                 if delivery.state.posts:

@@ -10,6 +10,7 @@ from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.messages import ChangeConversation, CommandSucceeded
 from trunkline.contracts.gateway.operation import GatewayOperation
 from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.auth.handlers import senders_of
 from trunkline.workers.gateway.errors import refusal, refuse_errors
 from trunkline.workers.gateway.notice_preferences import read_notice_preferences
 from trunkline.workers.gateway.sender import Sender
@@ -64,6 +65,9 @@ async def register_handlers(own: Services, service: Service) -> None:
     await add(gateway.CHOOSE_MODEL, lambda asked: own.models.choose(asked.data, sender_of(asked)))
     await add(gateway.GET_MODELS, lambda asked: own.models.list_models(asked.data))
     await add(gateway.GET_NOTICE_PREFERENCES, lambda asked: read_notice_preferences(own.bus))
+    await add(gateway.GET_COSTS, lambda asked: own.costs.sums(asked.data, sender_of(asked)))
+    await add(gateway.LINK_SENDER, lambda asked: own.auth.senders.link(sender_of(asked).channel, asked.data))
+    await add(gateway.GET_SENDERS, lambda asked: senders_of(own.auth, sender_of(asked).channel))
     await add(
         gateway.LIST_BLOCKS,
         lambda asked: own.blocks.list_blocks(sender_of(asked), archived=asked.data.archived),

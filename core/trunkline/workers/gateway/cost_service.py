@@ -4,9 +4,10 @@ from datetime import datetime
 
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.costs.messages import BudgetEvent
+from trunkline.contracts.costs.report_messages import CostTotals, GetCosts, Grouping
 from trunkline.contracts.costs.subjects import BUDGET_EVENT
 from trunkline.runtime.block_access import BlockAccess, BlockRights
-from trunkline.runtime.cost_report import CostReport, Grouping, cost_report, entries_since
+from trunkline.runtime.cost_report import CostReport, cost_report, entries_since
 from trunkline.runtime.daily_log import COST_LEDGER
 from trunkline.runtime.daily_log_reader import read_daily_log
 from trunkline.workers.gateway.sender import Sender
@@ -22,12 +23,28 @@ class CostService:
         self._bus = bus
         self._access = access
 
-    async def report(self, by: Grouping, since: datetime, block: str | None, sender: Sender) -> CostReport:
+    async def sums(self, request: GetCosts, sender: Sender) -> CostTotals:
+        """Return the sums for a channel. Refused as ``report`` is."""
+        found = await self.report(
+            request.by, request.since, request.block, sender, conversation=request.conversation
+        )
+        return CostTotals(rows=found.rows, total=found.total, unpriced=found.unpriced)
+
+    async def report(
+        self,
+        by: Grouping,
+        since: datetime,
+        block: str | None,
+        sender: Sender,
+        *,
+        conversation: str | None = None,
+    ) -> CostReport:
         """Return the sums since a time. Refused with ``not_found`` for a block that may not be read."""
         rights = await self._access.rights_of(sender.identity)
         if block is not None:
             rights.require(TokenScope.READ, block)
-        entries = entries_since(await read_daily_log(self._bus, COST_LEDGER, since), since, block)
+        ledger = await read_daily_log(self._bus, COST_LEDGER, since)
+        entries = entries_since(ledger, since, block, conversation)
         return cost_report([one for one in entries if _may_see(rights, one.block)], by, since)
 
     async def budget_events(self, sender: Sender) -> list[BudgetEvent]:

@@ -27,6 +27,7 @@ from trunkline.workers.gateway.auth.passkey_ceremonies import PasskeyCeremonies
 from trunkline.workers.gateway.auth.passkey_challenges import PasskeyChallenges
 from trunkline.workers.gateway.auth.passkeys import PasskeyService
 from trunkline.workers.gateway.auth.policies import PolicyService
+from trunkline.workers.gateway.auth.sender_links import SenderLinks
 from trunkline.workers.gateway.auth.share_service import ShareService
 from trunkline.workers.gateway.auth.token_service import TokenService
 from trunkline.workers.gateway.turn_lookup import TurnLookup
@@ -52,6 +53,7 @@ class AuthService:
     identities: IdentityService
     tokens: TokenService
     pairings: PairingService
+    senders: SenderLinks
     passkeys: PasskeyService
     ceremonies: PasskeyCeremonies
     policies: PolicyService
@@ -73,12 +75,24 @@ class AuthService:
         identities = IdentityService(bus, audit)
         tokens = TokenService(bus, key, registry, identities, audit)
         pairings = PairingService(bus, key, tokens, audit)
+        senders = SenderLinks(bus, key, audit)
         passkeys = PasskeyService(bus, key, audit, verifier)
         ceremonies = PasskeyCeremonies(PasskeyChallenges(bus, key), passkeys, tokens, identities)
         policies = PolicyService(bus, identities, audit)
         sharing = ShareService(policies)
         return cls(
-            bus, turns, registry, identities, tokens, pairings, passkeys, ceremonies, policies, sharing, audit
+            bus,
+            turns,
+            registry,
+            identities,
+            tokens,
+            pairings,
+            senders,
+            passkeys,
+            ceremonies,
+            policies,
+            sharing,
+            audit,
         )
 
     async def revoke_token(self, request: RevokeToken) -> TokensRevoked:

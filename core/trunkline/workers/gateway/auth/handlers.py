@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from trunkline.contracts.auth import subjects as auth
 from trunkline.contracts.auth.identity import IdentityRecord
+from trunkline.contracts.auth.linked_senders import LinkedSenderList, UnlinkSender
 from trunkline.contracts.auth.messages import (
     IdentityList,
     IdentityView,
@@ -45,6 +46,9 @@ async def register_auth_handlers(own: AuthService, service: Service) -> None:
     await add(auth.GRANT_ACCESS, lambda asked: own.policies.grant(asked.data))
     await add(auth.REVOKE_ACCESS, lambda asked: own.policies.revoke(asked.data))
     await add(auth.START_PAIRING, lambda asked: own.pairings.start(asked.data))
+    await add(auth.START_LINKING, lambda asked: own.senders.start(asked.data))
+    await add(auth.LIST_SENDERS, lambda asked: senders_of(own, asked.data.channel))
+    await add(auth.UNLINK_SENDER, lambda asked: _unlinked(own, asked.data))
     await add(auth.CANCEL_PAIRINGS, lambda asked: _cancelled(own.pairings.cancel(asked.data.actor)))
 
 
@@ -62,6 +66,16 @@ async def _passkeys(own: AuthService, identity: str | None) -> PasskeyList:
 
 async def _removed(own: AuthService, request: RemovePasskey) -> PasskeysRemoved:
     return await own.remove_passkeys([await own.passkeys.find(request.id)], request.actor)
+
+
+async def senders_of(own: AuthService, channel: str) -> LinkedSenderList:
+    """Return the linked senders of a channel."""
+    return LinkedSenderList(senders=await own.senders.senders(channel))
+
+
+async def _unlinked(own: AuthService, request: UnlinkSender) -> LinkedSenderList:
+    await own.senders.unlink(request)
+    return await senders_of(own, request.channel)
 
 
 async def _view(identity: Awaitable[IdentityRecord]) -> IdentityView:

@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from trunkline.contracts.audit.messages import AuditDecision, AuditEvent
 from trunkline.contracts.blocks.paths import BLOCK_NAME
+from trunkline.contracts.costs.report_messages import Grouping
 from trunkline.contracts.memory.search import PassageKind
 from trunkline.contracts.tools.messages import Effect
-from trunkline.runtime.cost_report import Grouping
 
 TEXT: Mapping[str, Any] = {"type": "string"}
 BOOLEAN: Mapping[str, Any] = {"type": "boolean"}

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.contracts.auth.scopes import TokenScope
-from trunkline.runtime.cost_report import Grouping
+from trunkline.contracts.costs.report_messages import Grouping
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
 from trunkline.workers.gateway.http.request_reader import choice_param, datetime_param

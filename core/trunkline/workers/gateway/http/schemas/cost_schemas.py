@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from trunkline.contracts.costs.messages import BudgetRecord
-from trunkline.runtime.cost_report import CostSum, Grouping
+from trunkline.contracts.costs.report_messages import CostSum, Grouping
 from trunkline.workers.gateway.http.schemas.schema_base import Out
 
 
