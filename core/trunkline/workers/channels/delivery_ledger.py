@@ -161,9 +161,9 @@ class OutboundDelivery:
         as ``post`` does.
         """
         async with self._ledger.locked(self.state.place):
-            await self.look_for_unfinished()
+            await self.settle_locked()
 
-    async def look_for_unfinished(self) -> None:
+    async def settle_locked(self) -> None:
         """Do what ``settle`` does, for a caller that holds the lock of the place. Raises as ``post`` does."""
         unfinished = self.state.unfinished
         if unfinished is None:
@@ -262,7 +262,7 @@ class DeliveryLedger:
         """Settle what was left open in a place. Raises as ``OutboundDelivery.post`` does."""
         left = self._left_open.get(place, [])
         while left:
-            await left[0].look_for_unfinished()
+            await left[0].settle_locked()
             left.pop(0)
         self._left_open.pop(place, None)
 
