@@ -19,6 +19,7 @@ from trunkline.contracts.turns.feed_messages import (
     TextDelta,
     TextReset,
     ToolEnded,
+    ToolProgressed,
     ToolStarted,
     TurnEnded,
 )
@@ -86,6 +87,18 @@ async def test_steps_and_tools_come_in_order() -> None:
         ("answer", "I look."), ("settle", ""), ("started", label), ("settle", ""), ("done", label), ("settle", ""),
         ("answer", "Done."), ("settle", ""),
     ]  # fmt: skip
+
+
+async def test_a_running_tool_shows_its_last_line() -> None:
+    """The last line of output that is not blank, or what the tool says about its progress; nothing after its end."""
+    screen, _, _ = await shown(
+        [ToolStarted(step=0, call=CALL),
+         ToolProgressed(step=0, call_id="c1", output="one\ntwo\n\n"),
+         ToolProgressed(step=0, call_id="c1", note="half way"),
+         ToolEnded(step=0, call_id="c1", name="read_file"),
+         ToolProgressed(step=0, call_id="c1", output="late"), END]
+    )  # fmt: skip
+    assert screen.all("progress") == ["two", "half way"]
 
 
 async def test_a_stored_result_is_shown_with_the_command_that_reads_it() -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.turns.feed_messages import TextDelta as TextDelta
     from trunkline.contracts.turns.feed_messages import TextReset as TextReset
     from trunkline.contracts.turns.feed_messages import ToolEnded as ToolEnded
+    from trunkline.contracts.turns.feed_messages import ToolProgressed as ToolProgressed
     from trunkline.contracts.turns.feed_messages import ToolStarted as ToolStarted
     from trunkline.contracts.turns.feed_messages import TurnEnded as TurnEnded
     from trunkline.contracts.turns.journal_messages import JournalEntry as JournalEntry

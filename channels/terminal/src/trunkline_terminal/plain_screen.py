@@ -55,6 +55,9 @@ class PlainScreen:
     def tool_started(self, call: str, label: str) -> None:
         """Shown when it ends."""
 
+    def tool_progressed(self, call: str, line: str) -> None:
+        """Not shown: a line cannot be replaced here."""
+
     def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
         """A line, with the first words of what went wrong; the first lines of a result."""
         why = f": {text_format.shorten(output, 100)}" if failed and output else ""

@@ -31,6 +31,9 @@ class RecordingScreen:
     def tool_started(self, call: str, label: str) -> None:
         self.shown.append(("started", label))
 
+    def tool_progressed(self, call: str, line: str) -> None:
+        self.shown.append(("progress", line))
+
     def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
         self.shown.append(("failed" if failed else "done", label))
 

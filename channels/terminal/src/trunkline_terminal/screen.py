@@ -70,6 +70,10 @@ class Screen(Protocol):
         """A tool runs. ``call`` is its id."""
         ...
 
+    def tool_progressed(self, call: str, line: str) -> None:
+        """The tool runs on. ``line`` is the last line of its output, or what it says about its progress."""
+        ...
+
     def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
         """The tool ended; the first lines of ``output`` are shown."""
         ...

@@ -64,6 +64,7 @@ class TerminalScreen:
         self._stream: MarkdownStream | None = None
         self._reasoning = ""
         self._tools: dict[str, tuple[str, float]] = {}
+        self._progress: dict[str, str] = {}
         self._status = StatusLine()
         self._busy_since = 0.0
         self._question: _OpenPrompt[Any] | None = None
@@ -174,8 +175,13 @@ class TerminalScreen:
         self._tools[call] = (printable(label), monotonic())
         self._app.invalidate()
 
+    def tool_progressed(self, call: str, line: str) -> None:
+        self._progress[call] = printable(line)
+        self._app.invalidate()
+
     def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
         self._tools.pop(call, None)
+        self._progress.pop(call, None)
         mark = self._paint("✗", "error") if failed else self._paint("✓", "ok")
         took = text_format.format_duration(seconds)
         lines = [f"{text_format.shorten(printable(label), self._width() - len(took) - 4)}  {took}"]
@@ -243,8 +249,8 @@ class TerminalScreen:
 
     def _live(self) -> str:
         room = self._room()
-        running = self._tools.values() if self._question is None else ()  # a clock would hurry the person
-        lines = [self._tool_line(label, began) for label, began in running][-room:]
+        running = self._tools if self._question is None else ()  # a clock would hurry the person
+        lines = [line for call in running for line in self._tool_lines(call)][-room:]
         if self._stream is not None:
             lines = [*self._stream.tail(room - len(lines)), *lines]
         elif self._reasoning:
@@ -258,11 +264,14 @@ class TerminalScreen:
             ]
         return "\n".join(lines)
 
-    def _tool_line(self, label: str, began: float) -> str:
+    def _tool_lines(self, call: str) -> list[str]:
+        """The line of a running tool, and below it the last line of its output."""
+        label, began = self._tools[call]
         took = text_format.format_duration(monotonic() - began)
-        return self._paint(
-            f"{self._spin()} {text_format.shorten(label, self._width() - len(took) - 4)}  {took}", "dim"
-        )
+        lines = [f"{self._spin()} {text_format.shorten(label, self._width() - len(took) - 4)}  {took}"]
+        if progress := self._progress.get(call):
+            lines.append(f"  {text_format.shorten(progress, self._width() - 4)}")
+        return [self._paint(line, "dim") for line in lines]
 
     def _spin(self) -> str:
         return SPINNER[int(monotonic() * 5) % len(SPINNER)]

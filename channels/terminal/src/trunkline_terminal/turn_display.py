@@ -25,6 +25,7 @@ from trunkline.api.turn import (
     TextDelta,
     TextReset,
     ToolEnded,
+    ToolProgressed,
     ToolStarted,
     TurnEnded,
 )
@@ -152,6 +153,8 @@ class TurnDisplay:
                 self._screen.reset()
             case ToolStarted():
                 self._tool_started(event)
+            case ToolProgressed():
+                self._tool_progressed(event)
             case ToolEnded():
                 self._tool_ended(event)
             case ApprovalRequested():
@@ -200,6 +203,11 @@ class TurnDisplay:
             return
         self._tools[event.call.id] = (label, monotonic())
         self._screen.tool_started(event.call.id, label)
+
+    def _tool_progressed(self, event: ToolProgressed) -> None:
+        lines = [line for line in event.output.splitlines() if line.strip()] or [event.note]
+        if event.call_id in self._tools and lines[-1]:
+            self._screen.tool_progressed(event.call_id, lines[-1])
 
     def _tool_ended(self, event: ToolEnded) -> None:
         label, began = self._tools.pop(event.call_id, (event.name, monotonic()))

@@ -62,8 +62,8 @@ class ModelHostCall(Payload, frozen=True, kw_only=True, tag="plugin.model-call.v
 
 class SandboxHostCall(Payload, frozen=True, kw_only=True, tag="plugin.sandbox-call.v1"):
     """A request of the tool to run a program in the sandbox of its call. ``placed`` runs the program in the call's
-    workspace. ``limits`` are the fields of ``trunkline.SandboxLimits``. An empty ``argv`` only asks whether a program
-    can be run.
+    workspace. ``limits`` are the fields of ``trunkline.SandboxLimits``. ``show_output`` shows the output to people
+    while the program runs. An empty ``argv`` only asks whether a program can be run.
     """
 
     number: int
@@ -73,6 +73,7 @@ class SandboxHostCall(Payload, frozen=True, kw_only=True, tag="plugin.sandbox-ca
     folder: str = ""
     stdin: bytes = b""
     limits: dict[str, Any] = {}
+    show_output: bool = False
 
 
 class PluginToolEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):

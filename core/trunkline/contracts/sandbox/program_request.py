@@ -56,6 +56,7 @@ class ProgramRequest:
     read_only: dict[str, Path] = field(default_factory=dict)
     limits: SandboxLimits = DEFAULT_LIMITS
     label: str = ""
+    show_output: bool = False
 
     def __post_init__(self) -> None:
         _refuse_words([*self.argv], self.env)
@@ -99,6 +100,7 @@ def check_program(
     read_only: Mapping[str, Path] | None = None,
     limits: SandboxLimits = DEFAULT_LIMITS,
     label: str = "",
+    show_output: bool = False,
 ) -> ProgramRequest:
     """Check the arguments of ``start`` and return them in normal form.
 
@@ -107,7 +109,9 @@ def check_program(
     """
     plain = str(PurePosixPath(folder)) if folder not in ("", ".") else ""
     whole = {**BASE_ENV, **env}
-    return ProgramRequest(tuple(argv), workspace, whole, plain, dict(read_only or {}), limits, label)
+    return ProgramRequest(
+        tuple(argv), workspace, whole, plain, dict(read_only or {}), limits, label, show_output
+    )
 
 
 def _refuse_words(argv: list[str], env: dict[str, str]) -> None:

@@ -137,6 +137,7 @@ class Sandbox(ABC):
         read_only: Mapping[str, Path] | None = None,
         limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
+        show_output: bool = False,
     ) -> SandboxProcess:
         """Start a program. Use the result with ``async with``.
 
@@ -151,6 +152,8 @@ class Sandbox(ABC):
             read_only: Further files and folders: the path of each inside the sandbox, and its path on this machine.
             limits: The limits of the program.
             label: The purpose of the program, shown to people in process lists.
+            show_output: Whether people who watch the tool call see the output as it is read. Only the sandbox of
+                ``context.sandbox`` shows it.
 
         Raises:
             ToolError: the sandbox cannot be used or created, an argument is invalid, a limit is not permitted, or
@@ -165,6 +168,7 @@ class Sandbox(ABC):
                 read_only=read_only,
                 limits=limits,
                 label=label,
+                show_output=show_output,
             )
         )
 
@@ -179,6 +183,7 @@ class Sandbox(ABC):
         stdin: bytes = b"",
         limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
+        show_output: bool = False,
     ) -> SandboxResult:
         """Run a program until it ends or its time limit is reached, with ``stdin`` as its whole input. The result has
         its output in either case.
@@ -187,7 +192,14 @@ class Sandbox(ABC):
             ToolError: as for ``start``; or the program never started, or the backend failed while it ran.
         """
         request = check_program(
-            argv, workspace=workspace, env=env, folder=folder, read_only=read_only, limits=limits, label=label
+            argv,
+            workspace=workspace,
+            env=env,
+            folder=folder,
+            read_only=read_only,
+            limits=limits,
+            label=label,
+            show_output=show_output,
         )
         return await self.run_program(request, stdin)
 

@@ -242,10 +242,17 @@ class CancelCall(Payload, frozen=True, kw_only=True, tag="tools.cancel.v1"):
 
 
 class ToolProgress(Payload, frozen=True, kw_only=True, tag="tools.progress.v1"):
-    """The call is running. The worker sends this message every second; silence means that the worker died."""
+    """The call is running. The worker sends this message every second or more often; silence means that the worker
+    died.
+
+    ``note`` is the tool's line of progress. ``output`` is new output of the tool's programs for people who watch the
+    call, from character ``offset`` of all their output on. Output that came too fast is missing before ``offset``.
+    """
 
     call: str
     note: str = ""
+    offset: int = 0
+    output: str = ""
 
 
 class StoredResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

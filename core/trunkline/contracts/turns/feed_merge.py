@@ -32,6 +32,7 @@ from trunkline.contracts.turns.feed_messages import (
     TextDelta,
     TextReset,
     ToolEnded,
+    ToolProgressed,
     ToolStarted,
     TurnEnded,
 )
@@ -199,6 +200,8 @@ class FeedMerge:
                 self._delivered.pop(event.step, None)
                 if self._drop(event.step) or self._in_doubt(event.step):
                     yield event, True
+            case ToolProgressed():
+                yield event, True  # no epoch repeats it
             case _:
                 if self._is_new(item):
                     self.ended = isinstance(event, TurnEnded)
@@ -280,7 +283,7 @@ def _ordered(items: Iterable[FeedItem]) -> list[FeedItem]:
 def _first_open_step(event: FeedEvent) -> float:
     """Return the first step whose text may still grow after the event; the text of all lower steps is complete."""
     match event:
-        case ToolStarted() | ToolEnded():
+        case ToolStarted() | ToolProgressed() | ToolEnded():
             return event.step + 1
         case TextDelta() | ReasoningDelta():
             return event.step

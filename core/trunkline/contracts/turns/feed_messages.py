@@ -69,6 +69,21 @@ class ToolStarted(msgspec.Struct, frozen=True, kw_only=True, tag="tool.started")
     client: bool = False
 
 
+class ToolProgressed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool.progressed"):
+    """A tool call is running. ``note`` is its line of progress. ``output`` is live output of its programs, from
+    character ``offset`` of all their output on.
+
+    Live output is for people. It has gaps if the programs print faster than it is sent, and the journal does not
+    record it. Only ``ToolEnded`` has the result.
+    """
+
+    step: int
+    call_id: str
+    note: str = ""
+    offset: int = 0
+    output: str = ""
+
+
 class ToolEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool.ended"):
     """The result of a tool call, as the model receives it. ``error_kind`` is the kind of error (``TOOL_ERROR_KINDS``).
     ``stored`` is set if ``output`` is shortened and the complete result is stored. ``files`` are the files that the
@@ -130,6 +145,7 @@ FeedEvent = (
     | ReasoningDelta
     | TextReset
     | ToolStarted
+    | ToolProgressed
     | ToolEnded
     | ApprovalRequested
     | ApprovalSettled

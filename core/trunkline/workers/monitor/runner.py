@@ -22,9 +22,9 @@ from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.models.constraints import ToolChoice
 from trunkline.contracts.models.token_estimate import estimate_tokens, estimate_tool_tokens
-from trunkline.contracts.tools.messages import ToolOutcome, ToolSchema
+from trunkline.contracts.tools.messages import ToolOutcome, ToolProgress, ToolSchema
 from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
-from trunkline.contracts.turns.feed_messages import NOT_STORED
+from trunkline.contracts.turns.feed_messages import NOT_STORED, ToolProgressed
 from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
     CancelRecorded,
@@ -393,8 +393,25 @@ class TurnRunner:
         with self._cancellable():
             request = self._context.request
             origin = request.fork.origin.conversation if request.fork is not None else None
-            outcome = await self._deps.tool_caller.call(command, self._scope, request.actor, origin)
+            show = partial(self._show_progress, self.turn.step, command.call.id)
+            outcome = await self._deps.tool_caller.call(
+                command, self._scope, request.actor, origin, show=show
+            )
             await self._send.send(_result(command, outcome, self._environment.approval_timeout))
+
+    async def _show_progress(self, step: int, call_id: str, progress: ToolProgress) -> None:
+        """Send the progress of a call to the feed. An item that has a position is sent even if the call is cancelled:
+        a missing position holds up the readers.
+        """
+        event = ToolProgressed(
+            step=step,
+            call_id=call_id,
+            note=progress.note,
+            offset=progress.offset,
+            output=progress.output,
+        )
+        with anyio.CancelScope(shield=True):
+            await self._feed.emit(event)
 
     async def _store(self, command: StoreTurn) -> None:
         """Store the conversation, then send the end of the turn: a turn is done only after it is stored."""

@@ -2,12 +2,13 @@
 harmless."""
 
 import logging
+from collections.abc import Awaitable, Callable
 
 import anyio
 import msgspec
 
 from trunkline.contracts.approvals.messages import ApprovalDetail
-from trunkline.contracts.tools.messages import BUSY, CallTool, CancelCall, ToolOutcome
+from trunkline.contracts.tools.messages import BUSY, CallTool, CancelCall, ToolOutcome, ToolProgress
 from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL, CANCEL_CALL
 from trunkline.errors import ToolErrorKind, error_kind_for_code
 from trunkline.workers.monitor.turn import RunToolCall
@@ -27,6 +28,10 @@ MAX_SILENT_PAUSE = 5.0
 """The longest pause in seconds for a call whose worker is silent or busy. More frequent requests would not help."""
 
 
+ShowProgress = Callable[[ToolProgress], Awaitable[None]]
+"""Shows people the progress of a call."""
+
+
 class ToolCaller:
     """Sends tool calls. ``silence`` is the number of seconds without a reply after which a worker counts as dead."""
 
@@ -35,7 +40,13 @@ class ToolCaller:
         self._silence = silence
 
     async def call(
-        self, command: RunToolCall, scope: Scope, actor: str, forked_from: str | None = None
+        self,
+        command: RunToolCall,
+        scope: Scope,
+        actor: str,
+        forked_from: str | None = None,
+        *,
+        show: ShowProgress | None = None,
     ) -> ToolOutcome:
         """Return the outcome of the call. Failures on the way to the worker are outcomes too."""
         request = CallTool(
@@ -58,7 +69,7 @@ class ToolCaller:
         while True:
             backoff = silent
             try:
-                outcome = await self._ask(request, scope)
+                outcome = await self._ask(request, scope, show)
                 if not _is_asked_again(request, outcome):
                     return outcome
                 log.warning(
@@ -97,7 +108,8 @@ class ToolCaller:
         except BusError as error:
             log.warning("the cancel of tool call %s could not be sent: %s", key, error)
 
-    async def _ask(self, request: CallTool, scope: Scope) -> ToolOutcome:
+    async def _ask(self, request: CallTool, scope: Scope, show: ShowProgress | None) -> ToolOutcome:
+        note = ""
         endpoint = CALL_DECIDED_TOOL if request.has_decisions else CALL_TOOL
         async with self._bus.call_streaming(
             endpoint, request, scope=scope, idle_timeout=self._silence
@@ -105,6 +117,9 @@ class ToolCaller:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
                     return reply
+                if show is not None and (reply.output or reply.note != note):
+                    note = reply.note
+                    await show(reply)
         raise CallTimeout("the tools worker ended without an outcome")
 
 
@@ -112,10 +127,16 @@ class UnattendedToolCaller(ToolCaller):
     """Sends the calls of a loop without a person. Calls that need an approval are refused."""
 
     async def call(
-        self, command: RunToolCall, scope: Scope, actor: str, forked_from: str | None = None
+        self,
+        command: RunToolCall,
+        scope: Scope,
+        actor: str,
+        forked_from: str | None = None,
+        *,
+        show: ShowProgress | None = None,
     ) -> ToolOutcome:
         """Return the outcome of the call; never ``approval``."""
-        outcome = await super().call(command, scope, actor, forked_from)
+        outcome = await super().call(command, scope, actor, forked_from, show=show)
         if outcome.status != "approval":
             return outcome
         is_question = isinstance(outcome.detail, ApprovalDetail) and outcome.detail.is_question

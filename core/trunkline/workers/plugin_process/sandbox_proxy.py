@@ -64,6 +64,7 @@ class ProxySandbox(Sandbox):
                 folder=request.folder,
                 stdin=stdin,
                 limits=asdict(request.limits),
+                show_output=request.show_output,
             )
         )
         if answer.error is not None:

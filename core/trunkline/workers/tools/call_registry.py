@@ -26,11 +26,20 @@ from trunkline.contracts.tools.messages import (
     ToolReply,
 )
 from trunkline.workers.tools.error_outcomes import encodable_text, incident_outcome
+from trunkline.workers.tools.live_output import LiveOutput
 from trunkline_bus import Refusal
 
 log = logging.getLogger(__name__)
 
 PROGRESS_SECONDS = 1.0
+
+OUTPUT_SECONDS = 0.5
+"""The shortest pause in seconds between two messages with live output."""
+
+OUTPUT_STEP = 50_000
+"""After each so many characters of live output of a call, the pause grows by ``OUTPUT_SECONDS``. The feed keeps what
+was sent, so a call that prints without end must not fill it.
+"""
 
 MAX_EARLY_STOPS = 4096
 """Largest number of stops that are kept for calls that have not arrived. A call follows its stop within seconds."""
@@ -38,7 +47,8 @@ MAX_EARLY_STOPS = 4096
 
 @dataclass(eq=False, slots=True)
 class ActiveCall:
-    """One active call. ``note`` is its line of progress, ``stopped`` the reason why it was stopped.
+    """One active call. ``note`` is its line of progress, ``output`` the live output of its programs, ``stopped`` the
+    reason why it was stopped.
 
     ``attempt`` is set while this worker runs the call, ``waiting`` while it waits for another worker that runs it. A
     call that ends without an outcome was handed back, and the caller sends it to another worker. ``resumed``: another
@@ -51,6 +61,7 @@ class ActiveCall:
     tool: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
     note: str = ""
+    output: LiveOutput = field(default_factory=LiveOutput)
     stopped: str | None = None
     outcome: ToolOutcome | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)
@@ -261,12 +272,25 @@ class CallRegistry:
 async def _heartbeats(
     run: ActiveCall, event_of: Callable[[ActiveCall], anyio.Event]
 ) -> AsyncIterator[ToolProgress]:
-    """Yield a heartbeat each second until the event is set. An answer may replace the event meanwhile."""
+    """Yield a heartbeat each second until the event is set, or sooner when a program has printed something. An answer
+    may replace the event meanwhile.
+    """
+    shown, sent = 0, 0
+    output_due = anyio.current_time()
+    due = output_due + PROGRESS_SECONDS
     while not event_of(run).is_set():
-        with anyio.move_on_after(PROGRESS_SECONDS):
+        with anyio.move_on_after(OUTPUT_SECONDS if run.output.begun else PROGRESS_SECONDS):
             await event_of(run).wait()
             return
-        yield ToolProgress(call=run.call.call, note=run.note)
+        now = anyio.current_time()
+        offset, output = run.output.after(shown) if now >= output_due else (0, "")
+        if not output and now < due:
+            continue
+        yield ToolProgress(call=run.call.call, note=run.note, offset=offset if output else 0, output=output)
+        due = now + PROGRESS_SECONDS
+        if output:
+            shown, sent = offset + len(output), sent + len(output)
+            output_due = now + OUTPUT_SECONDS * (sent // OUTPUT_STEP)
 
 
 def _call_identity(call: CallTool) -> tuple[Any, ...]:

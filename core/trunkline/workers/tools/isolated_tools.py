@@ -185,6 +185,7 @@ async def _answer_program_call(
             folder=request.folder,
             stdin=request.stdin,
             limits=_within(limits, hosting),
+            show_output=request.show_output,
         )
     except (ToolError, msgspec.ValidationError) as error:
         kind = error.kind if isinstance(error, ToolError) else "invalid_arguments"

@@ -24,6 +24,7 @@ from trunkline.home.kill_switch import KillSwitch
 from trunkline.plugins import OwnedItem
 from trunkline.policy.read_only_programs import is_read_only_call
 from trunkline.workers.tools.detached_launcher import launch_detached
+from trunkline.workers.tools.live_output import LiveOutput
 
 log = logging.getLogger(__name__)
 
@@ -135,22 +136,30 @@ CurrentBounds = Callable[[], Awaitable[ProgramBounds]]
 
 class CallSandbox(Sandbox):
     """The sandbox that a tool receives. It uses the backend and the permissions at the time of each use, and labels
-    programs with the call. With ``reads_only`` programs cannot write.
+    programs with the call. With ``reads_only`` programs cannot write. ``output`` shows the output of programs whose
+    request asks for that.
     """
 
     name = "chosen"
 
     def __init__(
-        self, sandboxes: SandboxSelector, label: str, bounds: CurrentBounds, *, reads_only: bool = False
+        self,
+        sandboxes: SandboxSelector,
+        label: str,
+        bounds: CurrentBounds,
+        *,
+        output: LiveOutput | None = None,
+        reads_only: bool = False,
     ) -> None:
         self._sandboxes = sandboxes
         self._label = label
         self._bounds = bounds
+        self._output = output
         self._reads_only = reads_only
 
     def read_only(self) -> "CallSandbox":
         """Return the same sandbox, read-only and without a network."""
-        return CallSandbox(self._sandboxes, self._label, self._bounds, reads_only=True)
+        return CallSandbox(self._sandboxes, self._label, self._bounds, output=self._output, reads_only=True)
 
     async def _within(self, limits: SandboxLimits) -> SandboxLimits:
         return replace(await self._bounds(), read_only=self._reads_only).bound(limits)
@@ -174,6 +183,8 @@ class CallSandbox(Sandbox):
         ):  # engaged during the start: panic may have missed the program
             await process.__aexit__(None, None, None)
             self._sandboxes.kill_switch.raise_if_engaged()
+        if request.show_output and self._output is not None:
+            self._output.observe(process)
         return process
 
     async def run_program(self, request: ProgramRequest, stdin: bytes) -> SandboxResult:

@@ -61,7 +61,7 @@ class ToolContextFactory:
             model=services.model(call),
             abilities=services.abilities(call),
             documents=services.documents(call, files, memory),
-            sandbox=CallSandbox(self._sandboxes, f"{call.block} {call.call}", bounds),
+            sandbox=CallSandbox(self._sandboxes, f"{call.block} {call.call}", bounds, output=run.output),
             reach=reach,
             person=services.person(run, spec),
             planning=services.planning(call),

@@ -61,6 +61,7 @@ class ManifestTool(Tool):
             env={},
             stdin=msgspec.json.encode(arguments),
             limits=SandboxLimits(timeout=self.spec.timeout),
+            show_output=True,
         )
         return _output(self.spec.name, result)
 

@@ -36,6 +36,7 @@ class CommandRunner:
             env=self.settings.env,
             folder=context.folder(folder),
             limits=self.settings.limits(seconds, network),
+            show_output=True,
         )
 
 

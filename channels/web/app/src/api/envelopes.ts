@@ -14,6 +14,7 @@ interface Payloads {
   thought: TurnPlace & { step: number; text: string };
   text_reset: TurnPlace & { step: number };
   tool_call: TurnPlace & { call: string; name: string; arguments: Record<string, unknown> };
+  tool_progress: TurnPlace & { call: string; note?: string; offset?: number; output?: string };
   tool_result: TurnPlace & { call: string; name: string; output?: string; error?: boolean };
   approval_request: TurnPlace & {
     call: string;
@@ -42,7 +43,7 @@ export type TurnEvent = { [Name in keyof Payloads]: { type: Name; payload: Paylo
 
 /** An event that this page does not know is one of a newer gateway. */
 const TURN_EVENTS: ReadonlySet<string> = new Set<TurnEvent["type"]>([
-  "chat", "thought", "text_reset", "tool_call", "tool_result", "approval_request", "approval_settled", "status", "turn_ended",
+  "chat", "thought", "text_reset", "tool_call", "tool_progress", "tool_result", "approval_request", "approval_settled", "status", "turn_ended",
 ]);
 
 /** Any envelope, before it is known what it is. */

@@ -1,7 +1,12 @@
-/** A call of a tool: its name and arguments, its state and duration, its output, and the question about it. */
+/** A call of a tool: its name and arguments, its state and duration, its output while it runs and at its end, the
+ * question about it, and the way to undo it. */
 import { useTexts } from "../i18n";
 import { ApprovalQuestion } from "../approvals/ApprovalQuestion";
+import { useMay } from "../session/Permitted";
 import { visible } from "../ui/visible";
+import { LiveOutputView } from "./LiveOutputView";
+import { commitOf } from "./undo";
+import { UndoCall } from "./UndoCall";
 import type { ToolPart } from "./turn";
 
 const SHORT = 60;
@@ -9,7 +14,9 @@ const ICONS = { running: "◌", waiting: "?", done: "✓", failed: "✕" } as co
 
 export function ToolCard({ turn, part, isOver }: { turn: string; part: ToolPart; isOver: boolean }) {
   const t = useTexts();
+  const mayUndo = useMay("owner", { everywhere: true });
   const { approval } = part;
+  const commit = mayUndo ? commitOf(part) : null;
   const state = isOver && (part.state === "running" || part.state === "waiting") ? "failed" : part.state;
   return (
     <div className={`tool tool-${state}`}>
@@ -31,6 +38,8 @@ export function ToolCard({ turn, part, isOver }: { turn: string; part: ToolPart;
           </>
         )}
       </details>
+      {state === "running" && part.note && <p className="dim tool-note">{visible(part.note)}</p>}
+      {state === "running" && part.live.text && <LiveOutputView output={part.live} />}
       {approval !== null && approval.settled === null && !isOver && (
         <ApprovalQuestion turn={turn} call={part.id} hash={approval.hash} question={approval.question} detail={approval.detail} expiresAt={approval.expiresAt} />
       )}
@@ -39,6 +48,7 @@ export function ToolCard({ turn, part, isOver }: { turn: string; part: ToolPart;
           {t(approval.settled.allow ? "approval.allowed" : "approval.denied", { by: approval.settled.by })}
         </p>
       )}
+      {commit !== null && <UndoCall part={part} commit={commit} />}
     </div>
   );
 }

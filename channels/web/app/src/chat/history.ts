@@ -1,5 +1,6 @@
 /** The turns of a stored conversation. */
 import type { Schemas } from "../api/client";
+import { NO_OUTPUT } from "./liveOutput";
 import { newTurn, type Part, type ToolPart, type Turn } from "./turn";
 
 type StoredMessage = Schemas["ConversationMessage"];
@@ -66,6 +67,6 @@ function callsOf(message: StoredMessage): StoredCall[] {
 function partOf(call: StoredCall): ToolPart {
   return {
     kind: "tool", id: call.id, name: call.name, arguments: call.arguments ?? {}, state: "done", output: "",
-    seconds: null, startedAt: 0, approval: null,
+    note: "", live: NO_OUTPUT, seconds: null, startedAt: 0, approval: null,
   };
 }

@@ -1,6 +1,7 @@
 /** A turn as a page shows it: a message and the parts of its answer. Events in, a new turn out; nothing else. */
 import type { Schemas } from "../api/client";
 import type { TurnEvent } from "../api/envelopes";
+import { NO_OUTPUT, withOutput, type LiveOutput } from "./liveOutput";
 
 /** Text of the answer, or reasoning, of one call of the model. */
 export interface TextPart {
@@ -22,6 +23,9 @@ export interface ToolPart {
   arguments: Record<string, unknown>;
   state: "running" | "waiting" | "done" | "failed";
   output: string;
+  /** What a running call says about its progress. */
+  note: string;
+  live: LiveOutput;
   seconds: number | null;
   startedAt: number;
   approval: Approval | null;
@@ -83,6 +87,8 @@ export function afterEvent(turn: Turn, { type, payload }: TurnEvent, now: number
       return { ...next, parts: turn.parts.filter((part) => !("step" in part) || part.step !== payload.step) };
     case "tool_call":
       return { ...next, parts: withCall(turn.parts, payload, now) };
+    case "tool_progress":
+      return { ...turn, position: next.position, parts: withProgress(turn.parts, payload, now) };
     case "tool_result":
       return { ...next, parts: withResult(turn.parts, payload, now) };
     case "approval_request":
@@ -128,11 +134,19 @@ function withCall(parts: Part[], data: PayloadOf<"tool_call">, now: number): Par
   return changed(parts, data.call, now, (part) => ({ ...part, name: data.name, arguments: data.arguments }));
 }
 
+function withProgress(parts: Part[], data: PayloadOf<"tool_progress">, now: number): Part[] {
+  return changed(parts, data.call, now, (part) => {
+    if (part.state !== "running") return part;
+    return { ...part, note: data.note ?? "", live: withOutput(part.live, data.offset ?? 0, data.output ?? "") };
+  });
+}
+
 function withResult(parts: Part[], data: PayloadOf<"tool_result">, now: number): Part[] {
   return changed(parts, data.call, now, (part) => ({
     ...part,
     state: data.error ? "failed" : "done",
     output: data.output ?? "",
+    live: NO_OUTPUT,
     seconds: part.startedAt ? (now - part.startedAt) / 1000 : null,
   }));
 }
@@ -164,7 +178,7 @@ function changed(parts: Part[], id: string, now: number, change: (part: ToolPart
   const found = parts[at];
   if (found?.kind === "tool") return parts.toSpliced(at, 1, change(found));
   const added: ToolPart = {
-    kind: "tool", id, name: "", arguments: {}, state: "running", output: "", seconds: null, startedAt: now, approval: null,
+    kind: "tool", id, name: "", arguments: {}, state: "running", output: "", note: "", live: NO_OUTPUT, seconds: null, startedAt: now, approval: null,
   };
   return [...parts, change(added)];
 }

@@ -17,6 +17,7 @@ from trunkline.contracts.turns.feed_messages import (
     TextDelta,
     TextReset,
     ToolEnded,
+    ToolProgressed,
     ToolStarted,
     TurnEnded,
 )
@@ -35,6 +36,7 @@ from trunkline.workers.gateway.http.schemas.event_schemas import (
     ToolCallData,
     ToolFailureData,
     ToolOutputData,
+    ToolProgressData,
 )
 from trunkline.workers.gateway.http.schemas.turn_schemas import UsageCount
 from trunkline.workers.gateway.http.sse import encode
@@ -83,6 +85,11 @@ def encode_event(event: FeedEvent, watch: FeedReader, *, with_detail: bool) -> b
         case ToolStarted(call=call):
             data = ToolCallData(id=call.id, name=call.name, arguments=call.arguments)
             return _encode("tool-call", data, watch)
+        case ToolProgressed():
+            progress = ToolProgressData(
+                id=event.call_id, note=event.note, offset=event.offset, output=event.output
+            )
+            return _encode("tool-progress", progress, watch)
         case ToolEnded():
             return _encode("tool-result", _result(event), watch)
         case ApprovalRequested():

@@ -82,6 +82,23 @@ class ToolCallEnvelope(ServerEnvelope, frozen=True, kw_only=True, tag="tool_call
     payload: ToolCallPayload
 
 
+class ToolProgressPayload(TurnPayload, frozen=True, kw_only=True):
+    """The progress of a call: a line about it, and live output of its programs, from character ``offset`` of all
+    their output on. Output that came faster than it is sent is missing.
+    """
+
+    call: str
+    note: str = ""
+    offset: int = 0
+    output: str = ""
+
+
+class ToolProgressEnvelope(ServerEnvelope, frozen=True, kw_only=True, tag="tool_progress"):
+    """A call is running. What it shows is for people; ``tool_result`` has the result."""
+
+    payload: ToolProgressPayload
+
+
 class ToolResultPayload(TurnPayload, frozen=True, kw_only=True):
     """The output of a call, as the model receives it. ``error_kind`` is set if the call failed. ``stored`` is set if
     ``output`` is shortened and the whole result is stored.

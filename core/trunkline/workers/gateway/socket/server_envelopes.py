@@ -12,6 +12,7 @@ from trunkline.workers.gateway.socket.event_envelopes import (
     TextResetEnvelope,
     ThoughtEnvelope,
     ToolCallEnvelope,
+    ToolProgressEnvelope,
     ToolResultEnvelope,
     TurnEndedEnvelope,
 )
@@ -93,6 +94,7 @@ TurnMessage = (
     | ChatEnvelope
     | TextResetEnvelope
     | ToolCallEnvelope
+    | ToolProgressEnvelope
     | ToolResultEnvelope
     | ApprovalRequestEnvelope
     | ApprovalSettledEnvelope

@@ -22,6 +22,8 @@ from trunkline.workers.gateway.socket.event_envelopes import (
     ThoughtPayload,
     ToolCallEnvelope,
     ToolCallPayload,
+    ToolProgressEnvelope,
+    ToolProgressPayload,
     ToolResultEnvelope,
     ToolResultPayload,
     TurnEndedEnvelope,
@@ -90,7 +92,11 @@ def _envelope(place: TurnPlace, position: str, event: feed.FeedEvent) -> TurnMes
 
 
 def _call_envelope(
-    event: feed.ToolStarted | feed.ToolEnded | feed.ApprovalRequested | feed.ApprovalSettled,
+    event: feed.ToolStarted
+    | feed.ToolProgressed
+    | feed.ToolEnded
+    | feed.ApprovalRequested
+    | feed.ApprovalSettled,
     at: dict[str, Any],
     head: dict[str, Any],
 ) -> TurnMessage:
@@ -105,6 +111,11 @@ def _call_envelope(
                 **at,
             )
             return ToolCallEnvelope(payload=started, **head)
+        case feed.ToolProgressed():
+            progress = ToolProgressPayload(
+                call=event.call_id, note=event.note, offset=event.offset, output=event.output, **at
+            )
+            return ToolProgressEnvelope(payload=progress, **head)
         case feed.ToolEnded():
             result = ToolResultPayload(
                 call=event.call_id, name=event.name, output=event.output, error=event.error,

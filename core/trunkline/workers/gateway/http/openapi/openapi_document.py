@@ -45,6 +45,7 @@ EVENTS: dict[str, tuple[type, ...]] = {
     "text-reset": (events.TextResetData,),
     "status": (events.StatusData,),
     "tool-call": (events.ToolCallData,),
+    "tool-progress": (events.ToolProgressData,),
     "tool-result": (events.ToolOutputData, events.ToolFailureData),
     "approval-request": (events.ApprovalRequestData,),
     "approval-settled": (events.ApprovalSettledData,),
@@ -53,7 +54,7 @@ EVENTS: dict[str, tuple[type, ...]] = {
 }
 """The events of a turn and the schemas of their data. No other event is ever sent."""
 
-EXTENSIONS = ("text-reset", "status", "approval-request", "approval-settled")
+EXTENSIONS = ("text-reset", "status", "tool-progress", "approval-request", "approval-settled")
 """The events that PA's contract does not have. PA's clients ignore unknown events."""
 
 ON_REQUEST: dict[tuple[str, str], tuple[str, ...]] = {

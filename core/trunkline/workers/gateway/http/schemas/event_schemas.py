@@ -42,6 +42,19 @@ class ToolCallData(Out, frozen=True, kw_only=True):
     arguments: dict[str, Any]
 
 
+class ToolProgressData(Out, frozen=True, kw_only=True):
+    """``tool-progress`` (an extension): the call is running.
+
+    ``note`` is a line about its progress. ``output`` is live output of its programs, from character ``offset`` of all
+    their output on; output that came faster than it is sent is missing. ``tool-result`` has the result.
+    """
+
+    id: str
+    note: str = ""
+    offset: int = 0
+    output: str = ""
+
+
 class ToolOutputData(Out, frozen=True, kw_only=True):
     """``tool-result``: the output of the tool.
 
