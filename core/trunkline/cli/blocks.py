@@ -80,11 +80,16 @@ def show_block(name: str, as_json: bool) -> None:
 
 
 @command.command(
-    "create", examples='trunkline blocks create garden --description "The garden" --goal Tomatoes'
+    "create",
+    examples='trunkline blocks create garden --description "The garden" --goal Tomatoes\n'
+    "trunkline blocks create library --template archivist --colour purple",
 )
 @click.argument("name")
+@click.option("--template", default="", help="Begin with this template. See blocks templates.")
 @click.option("--description", default="", help="The purpose of the block.")
 @click.option("--goal", "goals", multiple=True, help="A goal of the block; repeatable.")
+@click.option("--emoji", help="The emoji of its agent.")
+@click.option("--colour", help="The colour of the block: a name such as teal, or #rrggbb.")
 @click.option("--model", help="ADAPTER/MODEL that answers in this block.")
 @click.option(
     "--model-for", "models", multiple=True, metavar="PURPOSE=MODEL", help="ADAPTER/MODEL for another purpose, such as "
@@ -94,8 +99,11 @@ def show_block(name: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
 def create_block(
     name: str,
+    template: str,
     description: str,
     goals: tuple[str, ...],
+    emoji: str | None,
+    colour: str | None,
     model: str | None,
     models: tuple[str, ...],
     tools: tuple[str, ...],
@@ -106,14 +114,50 @@ def create_block(
     from trunkline.contracts.blocks.messages import BlockConfig
 
     checked_block(name)
+    _checked_colour(colour)
     try:
         config = BlockConfig(
-            description=description, goals=goals, model=model, models=_purposes(models), tools=tools or None
+            description=description,
+            goals=goals,
+            model=model,
+            models=_purposes(models),
+            tools=tools or None,
+            monitor_emoji=emoji,
+            monitor_colour=colour,
         )
     except ValueError as error:
         raise click.UsageError(f"--model-for: {error}") from error
-    block = with_gateway(lambda gateway: gateway.create_block(name, config))
+    block = with_gateway(lambda gateway: gateway.create_block(name, config, template=template))
     _report(f"Created block {name}. Talk with it: trunkline chat --block {name}", block, as_json)
+
+
+@command.command("templates", examples="trunkline blocks templates\ntrunkline blocks templates --json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_templates(as_json: bool) -> None:
+    """List what a new block can begin with: the shipped templates, and those in the folder templates/ of the home."""
+    from trunkline.cli.output import print_json, print_table, print_text
+
+    found = with_gateway(lambda gateway: gateway.block_templates())
+    if as_json:
+        print_json({"templates": found})
+        return
+    usable = [one for one in found if not one.problem]
+    print_table(
+        [(one.name, "own" if one.is_own else "shipped", one.summary) for one in usable],
+        header=("TEMPLATE", "FROM", "FOR"),
+    )
+    for one in found:
+        if one.problem:
+            print_text(f"{one.name} cannot be used: {one.problem}", err=True)
+
+
+def _checked_colour(colour: str | None) -> None:
+    from trunkline.contracts.blocks.colour import check_colour
+
+    try:
+        check_colour(colour)
+    except ValueError as error:
+        raise click.UsageError(f"--colour: {error}.") from error
 
 
 SET_EXAMPLES = """

@@ -91,6 +91,11 @@ class Home:
         return self.path / "hub"
 
     @property
+    def templates(self) -> Path:
+        """The folder of the owner's block templates. No agent's tool reaches it."""
+        return self.path / "templates"
+
+    @property
     def logs(self) -> Path:
         """The folder of log files."""
         return self.path / "logs"

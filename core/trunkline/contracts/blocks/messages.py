@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
+from trunkline.contracts.blocks.colour import check_colour
 from trunkline.contracts.blocks.model_choice import RENAMED_KEYS, ModelTable, check_models
 from trunkline.contracts.memory.chunk import Layer
 from trunkline.contracts.policies.messages import PermissionTable
@@ -44,7 +45,8 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     ``preferences.toml``. If neither file sets ``always_send``, the model receives the tools whose authors advise it.
 
     ``monitor_name`` and ``monitor_emoji`` are the name and the emoji of the agent in a new block; they are written to
-    memory. A block that is not ``enabled`` accepts no messages.
+    memory. ``monitor_colour`` is the colour by which people tell the block apart (``colour``). A block that is not
+    ``enabled`` accepts no messages.
     """
 
     renamed: ClassVar[Mapping[str, tuple[str, str]]] = RENAMED_KEYS
@@ -58,12 +60,14 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     always_send: tuple[str, ...] | None = None
     monitor_name: str | None = None
     monitor_emoji: str | None = None
+    monitor_colour: str | None = None
     enabled: bool = True
     memory: MemoryPolicy = MemoryPolicy()
     permissions: PermissionTable = PermissionTable()
 
     def __post_init__(self) -> None:
         check_models(self.models)
+        check_colour(self.monitor_colour)
 
 
 class BlockStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -103,10 +107,13 @@ class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CreateBlock(Payload, frozen=True, kw_only=True, tag="blocks.create.v1"):
-    """Create a block. The name must match ``^[a-z0-9][a-z0-9-]{0,31}$`` and must not be in use."""
+    """Create a block. The name must match ``^[a-z0-9][a-z0-9-]{0,31}$`` and must not be in use. With a ``template`` the
+    block begins with the template's settings and identity; ``config`` counts where both say something.
+    """
 
     name: str
     config: BlockConfig = BlockConfig()
+    template: str = ""
 
 
 class ListBlocks(Payload, frozen=True, kw_only=True, tag="blocks.list.v1"):

@@ -40,6 +40,7 @@ from trunkline.contracts.blocks.messages import (
     ShowBlock,
     StopBlock,
 )
+from trunkline.contracts.blocks.templates import BlockTemplate, ListBlockTemplates
 from trunkline.contracts.channels.records_client import BusChannelRecords
 from trunkline.contracts.conversations.branch import ConversationBranches
 from trunkline.contracts.conversations.messages import (
@@ -326,6 +327,10 @@ class GatewayClient:
         """
         return await self._call_until_answered(gateway.LIST_BLOCKS, ListBlocks(archived=archived))
 
+    async def block_templates(self) -> tuple[BlockTemplate, ...]:
+        """Return the templates that a new block can begin with. Raises nothing besides the errors of every method."""
+        return (await self._call_until_answered(gateway.LIST_BLOCK_TEMPLATES, ListBlockTemplates())).templates
+
     async def block(self, name: str) -> Block:
         """Return a block. Raises RemoteFault ``not_found`` if there is no such block."""
         return (await self._call_until_answered(gateway.SHOW_BLOCK, ShowBlock(name=name))).block
@@ -357,15 +362,14 @@ class GatewayClient:
     # Changes of blocks are not sent again if the gateway may have received them: a second archive request would
     # archive again.
 
-    async def create_block(self, name: str, config: BlockConfig | None = None) -> Block:
-        """Create a block. Raises RemoteFault ``conflict`` if there is a block of this name, and ``invalid_request`` if
-        the name or a setting is not valid.
+    async def create_block(
+        self, name: str, config: BlockConfig | None = None, *, template: str = ""
+    ) -> Block:
+        """Create a block, with what a template gives it. Raises RemoteFault ``conflict`` if there is a block of this
+        name, and ``invalid_request`` if the name, a setting or the template is not valid.
         """
-        return (
-            await self._call_once(
-                gateway.CREATE_BLOCK, CreateBlock(name=name, config=config or BlockConfig())
-            )
-        ).block
+        request = CreateBlock(name=name, config=config or BlockConfig(), template=template)
+        return (await self._call_once(gateway.CREATE_BLOCK, request)).block
 
     async def change_block(self, name: str, changes: Mapping[str, Any]) -> Block:
         """Change settings of a block, by dotted keys; the value None removes a setting. Raises RemoteFault

@@ -33,6 +33,7 @@ from trunkline.contracts.blocks.messages import (
     StopBlock,
 )
 from trunkline.contracts.blocks.notice_preferences import GetNoticePreferences, NoticePreferencesFound
+from trunkline.contracts.blocks.templates import BlockTemplateList, ListBlockTemplates
 from trunkline.contracts.conversations.branch import ConversationBranches
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
@@ -153,6 +154,13 @@ GET_SENDERS = query(
 )
 LIST_BLOCKS = query("blocks.list", ListBlocks, BlockList, "All blocks.")
 SHOW_BLOCK = query("blocks.show", ShowBlock, BlockView, "One block.")
+LIST_BLOCK_TEMPLATES = query(
+    "blocks.templates",
+    ListBlockTemplates,
+    BlockTemplateList,
+    "What a new block can begin with.",
+    scope=TokenScope.OPERATE,
+)
 
 # Only the operator may call these: a block's settings decide what its agent may do, so no program that the agent runs
 # may change them.

@@ -164,16 +164,21 @@ def rename_monitor(monitor: str, name: str | None, emoji: str | None) -> str:
     return "\n".join(lines)
 
 
-def block_files(block: str, name: str | None, emoji: str | None) -> dict[str, str]:
+HOW_IT_SPEAKS, WHAT_FOR = "(How this block's agent speaks and thinks.)", "(What it is there for.)"
+"""The placeholders of a new block's identity."""
+
+
+def block_files(
+    block: str, name: str | None, emoji: str | None, *, personality: str = "", roles: str = ""
+) -> dict[str, str]:
     """Return the initial files of a new block, by their paths in the block: the identity of its agent, and its memory
-    summary.
+    summary. ``personality`` and ``roles`` are texts for the agent, in place of the placeholders.
     """
     identity = f"- Name: {name or '(not set)'}\n- Emoji: {emoji or '(not set)'}\n- Block: {block}"
     return {
         "monitor.md": (
             f"# {name or block}\n\n## Identity\n\n{identity}\n\n"
-            "## Personality\n\n(How this block's agent speaks and thinks.)\n\n"
-            "## Roles\n\n(What it is there for.)\n\n"
+            f"## Personality\n\n{personality or HOW_IT_SPEAKS}\n\n## Roles\n\n{roles or WHAT_FOR}\n\n"
             "## Notes\n\n(What else it should know of itself.)\n"
         ),
         "memory.md": (

@@ -5,7 +5,7 @@ time.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args, get_origin
 
@@ -14,6 +14,7 @@ import msgspec
 from trunkline._util.toml import SettingsFileError, read_settings, read_toml
 from trunkline.config.editor import apply_settings
 from trunkline.config.problems import closest_matches
+from trunkline.contracts.blocks.colour import check_colour
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.model_choice import check_models
 from trunkline.contracts.memory.files import MemoryFile
@@ -141,7 +142,9 @@ def _check_value(key: str, value: Any) -> Any:
     if value is None:
         return None
     if key.startswith("models."):
-        _check_purpose(key, value)
+        _check_with(lambda: check_models({key.removeprefix("models."): value}), key)
+    if key == "monitor_colour" and isinstance(value, str):
+        _check_with(lambda: check_colour(value), key)
     try:
         return msgspec.to_builtins(msgspec.convert(value, kind))
     except msgspec.ValidationError as error:
@@ -150,9 +153,9 @@ def _check_value(key: str, value: Any) -> Any:
         raise UnknownSettingError(key, wrong) from error
 
 
-def _check_purpose(key: str, value: Any) -> None:
+def _check_with(check: Callable[[], None], key: str) -> None:
     try:
-        check_models({key.removeprefix("models."): value})
+        check()
     except ValueError as error:
         raise UnknownSettingError(key, f"{error}") from error
 

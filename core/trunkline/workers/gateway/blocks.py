@@ -37,6 +37,7 @@ from trunkline.contracts.blocks.paths import (
     block_folder,
     is_block_name,
 )
+from trunkline.contracts.blocks.templates import BlockTemplate, BlockTemplateList
 from trunkline.contracts.memory.files import MemoryFile
 from trunkline.contracts.memory.initial_files import block_files, rename_monitor
 from trunkline.contracts.policies.messages import PermissionTable
@@ -49,6 +50,7 @@ from trunkline.workers.gateway.block_archives import BlockArchives
 from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.block_stopper import BlockStopper, StopResult
 from trunkline.workers.gateway.block_store import BlockStore, entry_name, unknown_block_error
+from trunkline.workers.gateway.block_templates import BlockTemplates, with_template
 from trunkline.workers.gateway.conversation_service import ConversationService
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.sender import Sender
@@ -87,10 +89,12 @@ class BlockService:
         cache: BlockCache,
         audit: AuditLog,
         access: BlockAccess,
+        templates: BlockTemplates,
         default: str,
     ) -> None:
         self._bus = bus
         self._access = access
+        self._templates = templates
         self._stopping = stopping
         self._audit = audit
         self._cache = cache
@@ -103,21 +107,29 @@ class BlockService:
 
     async def create(self, request: CreateBlock, sender: Sender) -> Block:
         """Create a block: its settings and its identity, in one commit. Refused with ``conflict`` when it
-        exists."""
+        exists, and with ``invalid_request`` when the template cannot be used."""
         actor = sender.require_administrator("creates blocks", TokenScope.OPERATE)
         _check_name(request.name)
+        template = (
+            await self._templates.require(request.template) if request.template else BlockTemplate(name="")
+        )
         async with self._changing:
             if await self._folders.file(request.name) is not None:
                 raise refusal(ErrorCode.CONFLICT, f"There is a block called {request.name!r} already.")
-            await self._make(request, actor)
+            await self._make(request, actor, template)
         return await self._get(request.name)
+
+    async def list_templates(self, sender: Sender) -> BlockTemplateList:
+        """Return what a new block can begin with, for those who may create one."""
+        sender.require_administrator("creates blocks", TokenScope.OPERATE)
+        return BlockTemplateList(templates=await self._templates.list_templates())
 
     async def ensure_default(self) -> None:
         """Create the default block if it is missing."""
         if await self._folders.file(self.default) is None:
             async with self._changing:
                 if await self._folders.file(self.default) is None:
-                    await self._make(CreateBlock(name=self.default), "gateway")
+                    await self._make(CreateBlock(name=self.default), "gateway", BlockTemplate(name=""))
 
     @asynccontextmanager
     async def admit_message(self, name: str) -> AsyncIterator[None]:
@@ -329,11 +341,17 @@ class BlockService:
                 await self._workspaces.set_aside(name),
             )
 
-    async def _make(self, request: CreateBlock, actor: str) -> None:
+    async def _make(self, request: CreateBlock, actor: str, template: BlockTemplate) -> None:
         await self._clear_stale_workspace(request.name)
-        config, folder = request.config, block_folder(request.name)
+        config, folder = with_template(template, request.config), block_folder(request.name)
         files = {block_file_path(request.name): block_file.encode(config, datetime.now(UTC))}
-        own = block_files(request.name, config.monitor_name, config.monitor_emoji)
+        own = block_files(
+            request.name,
+            config.monitor_name,
+            config.monitor_emoji,
+            personality=template.personality,
+            roles=template.roles,
+        )
         files |= {f"{folder}/{name}": text for name, text in own.items()}
         await self._folders.write(files, {}, actor, f"create block {request.name}")
         await self._write_audit(request.name, PermissionTable(), config.permissions, actor)

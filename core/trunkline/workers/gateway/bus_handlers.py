@@ -75,6 +75,7 @@ async def register_handlers(own: Services, service: Service) -> None:
     await add(
         gateway.SHOW_BLOCK, lambda asked: _view(own.blocks.get_block(asked.data.name, sender_of(asked)))
     )
+    await add(gateway.LIST_BLOCK_TEMPLATES, lambda asked: own.blocks.list_templates(sender_of(asked)))
     await add(gateway.CREATE_BLOCK, lambda asked: _view(own.blocks.create(asked.data, sender_of(asked))))
     await add(gateway.CHANGE_BLOCK, lambda asked: _view(own.blocks.change(asked.data, sender_of(asked))))
     await add(gateway.STOP_BLOCK, lambda asked: own.blocks.stop(asked.data, sender_of(asked)))

@@ -20,6 +20,7 @@ from trunkline.workers.gateway.auth.auth_service import AuthService
 from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.block_stopper import BlockStopper
 from trunkline.workers.gateway.block_tasks import BlockTasks
+from trunkline.workers.gateway.block_templates import BlockTemplates
 from trunkline.workers.gateway.blocks import BlockService
 from trunkline.workers.gateway.conversation_service import ConversationService
 from trunkline.workers.gateway.cost_service import CostService
@@ -105,7 +106,8 @@ class Services:
         conversations = ConversationService(bus, turns, cache, access)
         places, default = Workspaces(context.home), config.gateway.default_block
         stopping = BlockStopper(bus, turns, BlockTasks(bus, context.home.path))
-        blocks = BlockService(bus, stopping, conversations, places, cache, audit, access, default)
+        templates = BlockTemplates(context.home.templates, config.permissions)
+        blocks = BlockService(bus, stopping, conversations, places, cache, audit, access, templates, default)
         limits = _attachment_limits(config.gateway)
         attachments = AttachmentService(bus, limits)
         messages = MessageService(

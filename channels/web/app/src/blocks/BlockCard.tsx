@@ -8,6 +8,7 @@ import { useMay } from "../session/Permitted";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
+import { BlockMark } from "./BlockMark";
 import { BlockSettings } from "./BlockSettings";
 import { BlockShares } from "./BlockShares";
 
@@ -71,7 +72,7 @@ function BlockTitle({ block, isOn }: { block: Schemas["BlockState"]; isOn: boole
   const states: Record<string, TextKey> = { ACTIVE: "blocks.active", BUSY: "blocks.busy", ERROR: "blocks.error", SLEEPING: "blocks.sleeping" };
   return (
     <h2>
-      {block.config.monitor_emoji && <span aria-hidden="true">{block.config.monitor_emoji} </span>}
+      <BlockMark config={block.config} />
       {block.name} <span className={`badge badge-${block.status}`}>{isOn ? t(states[block.status] ?? "blocks.active") : t("blocks.off")}</span>{" "}
       <span className="dim">{t("blocks.conversations", { count: block.conversations })}</span>
     </h2>

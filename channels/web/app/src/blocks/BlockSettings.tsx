@@ -7,7 +7,7 @@ import { sentence } from "../i18n/errors";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 
-const TEXTS = ["description", "model", "monitor_name", "monitor_emoji"] as const;
+const TEXTS = ["description", "model", "monitor_name", "monitor_emoji", "monitor_colour"] as const;
 
 /** The permissions, each with its values. "" is the default of all blocks. */
 const PERMISSIONS = {
@@ -95,6 +95,7 @@ function valuesOf(config: Schemas["BlockConfig"]): Values {
     model: words(config.model),
     monitor_name: words(config.monitor_name),
     monitor_emoji: words(config.monitor_emoji),
+    monitor_colour: words(config.monitor_colour),
     approvals: words(permissions?.approvals),
     scope: words(permissions?.scope),
     allow_shell: words(permissions?.allow_shell),

@@ -1,5 +1,5 @@
 /** The blocks: their state, and what the owner does with them. */
-import { useCallback, useState, type SyntheticEvent } from "react";
+import { useCallback, useState } from "react";
 
 import { api, dataOf, type Schemas } from "../api/client";
 import { usePolled } from "../api/usePolled";
@@ -9,6 +9,7 @@ import { Permitted } from "../session/Permitted";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import { BlockCard } from "./BlockCard";
+import { NewBlock } from "./NewBlock";
 import "../styles/pages.css";
 
 const EVERY_MS = 3000;
@@ -41,29 +42,6 @@ export default function BlocksPage() {
         )}
       </Permitted>
     </div>
-  );
-}
-
-function NewBlock({ onCreated }: { onCreated: () => void }) {
-  const t = useTexts();
-  const [name, setName] = useState("");
-  const [failure, setFailure] = useState<unknown>(null);
-  const create = (event: SyntheticEvent) => {
-    event.preventDefault();
-    dataOf(api.POST("/api/blocks", { body: { name: name.trim() } })).then(() => {
-      setName("");
-      setFailure(null);
-      onCreated();
-    }, setFailure);
-  };
-  return (
-    <form className="card-row" onSubmit={create}>
-      <input aria-label={t("blocks.name")} placeholder={t("blocks.name")} value={name} required onChange={(event) => setName(event.target.value)} />
-      <Button kind="primary" type="submit">
-        {t("blocks.create")}
-      </Button>
-      {failure !== null && <Notice kind="error">{sentence(t, failure)}</Notice>}
-    </form>
   );
 }
 

@@ -2,6 +2,7 @@
 import { useEffect, useState } from "react";
 
 import { api, dataOf, type Schemas } from "../api/client";
+import { BlockMark } from "../blocks/BlockMark";
 import { useTexts } from "../i18n";
 import { Button } from "../ui/Button";
 import { ModelMenu } from "./ModelMenu";
@@ -23,10 +24,26 @@ export function ConversationHead({ conversation, isListed, onList }: Props) {
       <Button kind="icon" className="list-button" aria-expanded={isListed} onClick={onList}>
         {t("chat.conversations")}
       </Button>
+      {conversation.block && <BlockName key={conversation.block} block={conversation.block} />}
       <h1>{conversation.title || t("chat.new")}</h1>
       {isRead && ended > 0 && <ContextUse key={`${id}/${ended}`} id={id} />}
       {isRead && <ModelMenu key={id} conversation={id} />}
     </header>
+  );
+}
+
+/** The block of the conversation, as people know it: colour, emoji and name. */
+function BlockName({ block }: { block: string }) {
+  const [config, setConfig] = useState<Schemas["BlockConfig"]>({});
+  useEffect(() => {
+    // A block that was archived or deleted has a name and nothing else.
+    dataOf(api.GET("/api/blocks/{name}", { params: { path: { name: block } } })).then((found) => setConfig(found.config), () => setConfig({}));
+  }, [block]);
+  return (
+    <span className="block-name">
+      <BlockMark config={config} />
+      {block}
+    </span>
   );
 }
 

@@ -1,7 +1,7 @@
 /** The conversations that were opened in this window. Components read it and call it; it knows no component.
  *
  * Text arrives up to a hundred times a second. Readers are told once for each picture that the screen shows. */
-import { api, ApiError, dataOf } from "../api/client";
+import { api, ApiError, dataOf, type Schemas } from "../api/client";
 import { isTurnEvent, type Envelope, type TurnEvent } from "../api/envelopes";
 import { GatewaySocket, newId, type Subscription } from "../api/socket";
 import { deliver, type Accepted } from "./deliver";
@@ -12,6 +12,8 @@ import { afterEvent, newTurn, type Turn } from "./turn";
 export interface Conversation {
   id: string;
   title: string;
+  /** The block that it belongs to; "" until that is known. */
+  block: string;
   state: "loading" | "ready" | "failed";
   failure: unknown;
   turns: Turn[];
@@ -66,7 +68,7 @@ export class ChatStore {
   get(id: string): Conversation {
     let found = this.conversations.get(id);
     if (found === undefined) {
-      found = { id, title: "", state: id === NEW ? "ready" : "loading", failure: null, turns: [], isConnected: true };
+      found = { id, title: "", block: "", state: id === NEW ? "ready" : "loading", failure: null, turns: [], isConnected: true };
       this.conversations.set(id, found);
     }
     return found;
@@ -106,7 +108,7 @@ export class ChatStore {
       const path = { params: { path: { id }, query: { include: "tools" as const } } };
       const stored = await dataOf(api.GET("/conversations/{id}", path));
       const before = this.openTurn(id)?.id;
-      this.merge(id, stored.title ?? "", turnsOf(stored.messages));
+      this.merge(id, stored, turnsOf(stored.messages));
       if (this.watched === id && this.openTurn(id)?.id !== before) this.socket.renew();
     } catch (failure) {
       noteSignOut(failure);
@@ -227,7 +229,7 @@ export class ChatStore {
   }
 
   /** Put stored turns in place, but keep what this window knows better: the turns whose events it has. */
-  private merge(id: string, title: string, stored: Turn[]): void {
+  private merge(id: string, { title, block }: Pick<Schemas["ConversationDetail"], "title" | "block">, stored: Turn[]): void {
     const own = this.get(id).turns;
     const ownById = new Map(own.map((turn) => [turn.id, turn])); // a long conversation has thousands
     const storedIds = new Set(stored.map((turn) => turn.id));
@@ -242,7 +244,7 @@ export class ChatStore {
       if (found === undefined) others.push(newTurn(entry.key, entry.turn, entry.content, "running", namesOf(entry)));
       else if (found.phase === "ended") removeFromOutbox(entry.key);
     }
-    this.change(id, { state: "ready", failure: null, title, turns: [...kept, ...others] });
+    this.change(id, { state: "ready", failure: null, title: title ?? "", block, turns: [...kept, ...others] });
   }
 
   private refuse(conversation: string, key: string, error: unknown): void {
@@ -271,6 +273,7 @@ export class ChatStore {
 function hasSameOutline(one: Conversation, other: Conversation): boolean {
   return (
     one.title === other.title &&
+    one.block === other.block &&
     one.state === other.state &&
     one.failure === other.failure &&
     one.isConnected === other.isConnected &&

@@ -130,6 +130,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ("delete", "/api/approvals/granted/{id}", "Revoke a grant.", None, 204, NO_CONTENT),
     ("get", "/api/blocks", "The blocks.", None, 200, blocks.BlockStates),
     ("post", "/api/blocks", "Create a block.", blocks.NewBlock, 201, blocks.BlockState),
+    ("get", "/api/block-templates", "What a new block can begin with.", None, 200, blocks.BlockTemplateItems),
     ("get", "/api/blocks/{name}", "A block.", None, 200, blocks.BlockState),
     ("patch", "/api/blocks/{name}", "Change a block's settings.", blocks.BlockChanges, 200, blocks.BlockState),
     ("delete", "/api/blocks/{name}", "Cancel a block's turns and delete it.", None, 204, NO_CONTENT),

@@ -1,8 +1,11 @@
-"""Blocks under ``/api/blocks``: create, list, show, change, start, stop, reset, archive, restore and delete."""
+"""Blocks under ``/api/blocks``: create, list, show, change, start, stop, reset, archive, restore and delete; and their
+templates under ``/api/block-templates``.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -25,6 +28,8 @@ from trunkline.workers.gateway.http.schemas.block_schemas import (
     BlockChanges,
     BlockState,
     BlockStates,
+    BlockTemplateItem,
+    BlockTemplateItems,
     NewBlock,
     ResetRequest,
     StopRequest,
@@ -50,9 +55,16 @@ async def create(request: Request) -> Response:
     """``POST /api/blocks``"""
     new = await read_json(request, NewBlock)
     block = await services_of(request).blocks.create(
-        CreateBlock(name=new.name, config=new.config), sender_of(request)
+        CreateBlock(name=new.name, config=new.config, template=new.template), sender_of(request)
     )
     return json_response(_state(block, await _rights(request)), 201)
+
+
+async def list_templates(request: Request) -> Response:
+    """``GET /api/block-templates``"""
+    found = await services_of(request).blocks.list_templates(sender_of(request))
+    items = tuple(BlockTemplateItem(**msgspec.structs.asdict(one)) for one in found.templates)
+    return json_response(BlockTemplateItems(templates=items))
 
 
 async def show(request: Request) -> Response:
@@ -108,6 +120,7 @@ async def delete(request: Request) -> Response:
 ROUTES = (
     ScopedRoute("/api/blocks", list_blocks, methods=["GET"], scope=TokenScope.READ),
     ScopedRoute("/api/blocks", create, methods=["POST"], scope=TokenScope.OPERATE),
+    ScopedRoute("/api/block-templates", list_templates, methods=["GET"], scope=TokenScope.OPERATE),
     ScopedRoute("/api/blocks/{name}", show, methods=["GET"], scope=TokenScope.READ),
     ScopedRoute("/api/blocks/{name}", change, methods=["PATCH"], scope=TokenScope.OPERATE),
     ScopedRoute("/api/blocks/{name}/start", start, methods=["POST"], scope=TokenScope.OPERATE),

@@ -226,6 +226,7 @@ def _fork_origin(origin: ForkedFrom | None) -> ForkOrigin | None:
 def _conversation_item(summary: ConversationSummary) -> ConversationItem:
     return ConversationItem(
         id=summary.id,
+        block=summary.block,
         title=summary.title,
         created_at=summary.created_at,
         updated_at=summary.updated_at,
@@ -239,6 +240,7 @@ def _conversation_item(summary: ConversationSummary) -> ConversationItem:
 def _detail(view: ConversationView) -> ConversationDetail:
     return ConversationDetail(
         id=view.summary.id,
+        block=view.summary.block,
         title=view.summary.title,
         messages=tuple(_conversation_message(message) for message in view.messages),
         created_at=view.summary.created_at,

@@ -36,10 +36,12 @@ class BlockShareList(Out, frozen=True, kw_only=True):
 
 
 class NewBlock(In, frozen=True, kw_only=True):
-    """A block to create."""
+    """A block to create. With a ``template`` it begins with the template's settings and identity; ``config`` counts
+    where both say something."""
 
     name: str
     config: BlockConfig = BlockConfig()
+    template: str = ""
 
 
 class BlockChanges(In, frozen=True, kw_only=True):
@@ -60,6 +62,26 @@ class ResetRequest(In, frozen=True, kw_only=True):
     learned; with ``hard`` also its documents, identity, sliders and workspace."""
 
     hard: bool = False
+
+
+class BlockTemplateItem(Out, frozen=True, kw_only=True):
+    """A template of blocks: what it is for, the settings of a new block, and the parts ``personality`` and ``roles`` of
+    its ``monitor.md``. ``is_own`` is whether the file is in the home, not shipped. ``problem`` says why it cannot be
+    used, "" if it can."""
+
+    name: str
+    summary: str
+    config: BlockConfig
+    personality: str
+    roles: str
+    is_own: bool
+    problem: str
+
+
+class BlockTemplateItems(Out, frozen=True, kw_only=True):
+    """The templates of blocks, sorted by name."""
+
+    templates: tuple[BlockTemplateItem, ...]
 
 
 class BlockState(Out, frozen=True, kw_only=True):

@@ -77,9 +77,10 @@ class ForkOrigin(Out, frozen=True, kw_only=True):
 
 
 class ConversationItem(Out, frozen=True, kw_only=True):
-    """A conversation in the list. ``forked_from`` is the origin of a fork."""
+    """A conversation of a block in the list. ``forked_from`` is the origin of a fork."""
 
     id: str
+    block: str
     title: str | None = None
     created_at: datetime
     updated_at: datetime
@@ -109,9 +110,10 @@ class ConversationMessage(Out, frozen=True, kw_only=True):
 
 
 class ConversationDetail(Out, frozen=True, kw_only=True):
-    """A conversation with its messages."""
+    """A conversation of a block, with its messages."""
 
     id: str
+    block: str
     title: str | None = None
     messages: tuple[ConversationMessage, ...]
     created_at: datetime
