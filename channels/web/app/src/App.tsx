@@ -16,6 +16,7 @@ import { Notice } from "./ui/Notice";
 const AccountPage = lazy(() => import("./account/AccountPage"));
 const ActivityPage = lazy(() => import("./activity/ActivityPage"));
 const ApprovalsPage = lazy(() => import("./approvals/ApprovalsPage"));
+const McpPage = lazy(() => import("./mcp/McpPage"));
 const MemoryPage = lazy(() => import("./memory/MemoryPage"));
 const SettingsPage = lazy(() => import("./settings/SettingsPage"));
 const SetupPage = lazy(() => import("./setup/SetupPage"));
@@ -45,6 +46,7 @@ export function App() {
             {page === "blocks" && <BlocksPage />}
             {page === "account" && <AccountPage />}
             {page === "settings" && <SettingsPage name={name} />}
+            {page === "mcp" && <McpPage />}
             {page === "setup" && <SetupPage />}
             {page === "memory" && <MemoryPage name={name} part={part} />}
             {page === "activity" && <ActivityPage name={name} part={part} />}

@@ -61,6 +61,7 @@ function Preferences({ me, onSignOut }: Omit<NavigationProps, "page">) {
           <Menu.Label>{t("nav.me", { name: me.display_name || me.id, scope: me.scope })}</Menu.Label>
           <Menu.Item onSelect={() => goTo("setup")}>{t("setup.title")}</Menu.Item>
           <Menu.Item onSelect={() => goTo("settings")}>{t("settings.title")}</Menu.Item>
+          <Menu.Item onSelect={() => goTo("mcp")}>{t("mcp.title")}</Menu.Item>
           <Menu.Item onSelect={() => goTo("account")}>{t("nav.account")}</Menu.Item>
           <Menu.Item onSelect={() => void onSignOut()}>{t("nav.signOut")}</Menu.Item>
         </Menu.Content>

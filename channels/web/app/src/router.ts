@@ -3,7 +3,7 @@ import { useSyncExternalStore } from "react";
 
 export const PAGES = ["chat", "approvals", "blocks", "memory", "activity"] as const;
 /** Pages that the menu leads to. */
-const MENU_PAGES = ["account", "settings", "setup"] as const;
+const MENU_PAGES = ["account", "settings", "mcp", "setup"] as const;
 export type Page = (typeof PAGES)[number] | (typeof MENU_PAGES)[number];
 
 export interface Location {

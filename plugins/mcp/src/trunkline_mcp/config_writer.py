@@ -13,12 +13,21 @@ from trunkline_mcp.server_config import (
     CONFIG_FILE,
     CONFIG_FOLDER,
     InvalidEntryError,
+    ServerConfig,
     parse_server,
     read_entries,
     unknown_server_hint,
 )
 
 SERVERS_KEY = "mcpServers"
+
+
+class ServerExistsError(trunkline.TrunklineError):
+    """There is a server of this name already."""
+
+
+class NoServerError(trunkline.TrunklineError):
+    """There is no server of this name in the file."""
 
 
 def config_path(home: Path, block: str) -> Path:
@@ -32,31 +41,83 @@ def put_server(home: Path, block: str, name: str, entry: Mapping[str, Any], *, r
     """Write an entry.
 
     Raises:
-        TrunklineError: it is no entry, the file is broken, or the name is there and may not be replaced.
+        TrunklineError: it is no entry, or the file is broken.
+        ServerExistsError: the name is there and may not be replaced.
     """
     file = config_path(home, block)
     entries = _read_entries(file)
-    try:
-        parse_server(name, dict(entry), block)
-    except InvalidEntryError as error:
-        raise trunkline.TrunklineError(f"{name}: {error}.") from error
+    _check_entry(block, name, dict(entry))
     if name in entries and not replace:
-        raise trunkline.TrunklineError(
+        raise ServerExistsError(
             f"There is a server {name} already in {file}.", hint="Use --replace to overwrite it."
         )
     _write_entries(file, {**entries, name: dict(entry)})
 
 
-def remove_server(home: Path, block: str, name: str) -> None:
-    """Take an entry out. Raises TrunklineError when there is none, or the file is broken."""
+def change_server(home: Path, block: str, name: str, patch: Mapping[str, Any]) -> None:
+    """Change an entry by a JSON merge patch (RFC 7396).
+
+    Raises:
+        TrunklineError: the result is no entry, or the file is broken.
+        NoServerError: there is no such server.
+    """
     file = config_path(home, block)
     entries = _read_entries(file)
+    _require(home, file, entries, block, name)
+    entry = _patched(entries[name], patch)
+    _check_entry(block, name, entry)
+    _write_entries(file, {**entries, name: entry})
+
+
+def remove_server(home: Path, block: str, name: str) -> None:
+    """Take an entry out.
+
+    Raises:
+        TrunklineError: the file is broken.
+        NoServerError: there is no such server.
+    """
+    file = config_path(home, block)
+    entries = _read_entries(file)
+    _require(home, file, entries, block, name)
+    _write_entries(file, {key: value for key, value in entries.items() if key != name})
+
+
+def forget_server(home: Path, server: str) -> None:
+    """Remove a server by its identity, and what was kept of its sign-in. Raises as ``remove_server`` does."""
+    from trunkline_mcp.connector import TOKENS_FOLDER
+    from trunkline_mcp.oauth import OAuthTokenStore
+
+    block, _, name = server.rpartition("/")
+    remove_server(home, block, name)
+    OAuthTokenStore(home / CONFIG_FOLDER / TOKENS_FOLDER, ServerConfig(name, block)).forget()
+
+
+def _require(home: Path, file: Path, entries: Mapping[str, Any], block: str, name: str) -> None:
     if name not in entries:
-        raise trunkline.TrunklineError(
+        raise NoServerError(
             f"There is no server {name} in {file}.",
             hint=unknown_server_hint(home, f"{block}/{name}" if block else name),
         )
-    _write_entries(file, {key: value for key, value in entries.items() if key != name})
+
+
+def _check_entry(block: str, name: str, entry: Any) -> None:
+    try:
+        parse_server(name, entry, block)
+    except InvalidEntryError as error:
+        raise trunkline.TrunklineError(f"{name}: {error}.") from error
+
+
+def _patched(value: Any, patch: Any) -> Any:
+    """Return a JSON value after a merge patch."""
+    if not isinstance(patch, Mapping):
+        return patch
+    kept = dict(value) if isinstance(value, dict) else {}
+    for key, change in patch.items():
+        if change is None:
+            kept.pop(key, None)
+        else:
+            kept[key] = _patched(kept.get(key), change)
+    return kept
 
 
 def _read_entries(file: Path) -> dict[str, Any]:

@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 """Seconds between two looks at the files."""
 
+WAIT_SECONDS = 0.1
+"""Seconds between two looks at the status file."""
+
 STATUS_FILE = Path("cache", "mcp.json")
 """The file in the home that holds the status of the servers, for commands and for ``doctor``."""
 
@@ -27,10 +30,12 @@ Fingerprint = tuple[tuple[str, int, int], ...]
 
 
 class HostStatus(msgspec.Struct, frozen=True):
-    """The status of all servers. ``pid`` is the process that holds the connections."""
+    """The status of all servers. ``pid`` is the process that holds the connections, and ``files`` says which files it
+    has read."""
 
     pid: int
     servers: dict[str, ServerStatus]
+    files: Fingerprint = ()
 
 
 class McpHost(ToolSource):
@@ -44,6 +49,7 @@ class McpHost(ToolSource):
         self._lines: dict[str, tuple[ServerConnection, anyio.CancelScope]] = {}
         self._moved = anyio.Event()
         self._settled = anyio.Event()
+        self._seen: Fingerprint = ()
 
     async def settle(self) -> None:
         """Wait until every server of the files is connected, or its first attempt has failed. Raises nothing."""
@@ -54,11 +60,10 @@ class McpHost(ToolSource):
         dialler = Connector(self._home, self._workspaces, context.sandbox)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._publish, context)
-            seen: Fingerprint | None = None
             while True:
                 mark = fingerprint(self._home)
-                if mark != seen:
-                    seen = mark
+                if mark != self._seen:
+                    self._seen = mark
                     self._reconcile(load_servers(self._home), dialler, tasks)
                 await anyio.sleep(POLL_SECONDS)
 
@@ -102,16 +107,15 @@ class McpHost(ToolSource):
                 context.publish(tools)
             if all(line.status.state != "connecting" for line in lines):
                 self._settled.set()
-            await anyio.to_thread.run_sync(
-                self._write_status, {line.server.identity: line.status for line in lines}
-            )
+            statuses = {line.server.identity: line.status for line in lines}
+            await anyio.to_thread.run_sync(self._write_status, statuses, self._seen)
 
-    def _write_status(self, statuses: dict[str, ServerStatus]) -> None:
+    def _write_status(self, statuses: dict[str, ServerStatus], files: Fingerprint) -> None:
         file = self._home / STATUS_FILE
         try:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             draft = file.with_name(f".mcp-{os.getpid()}.json")
-            draft.write_bytes(msgspec.json.encode(HostStatus(os.getpid(), statuses)))
+            draft.write_bytes(msgspec.json.encode(HostStatus(os.getpid(), statuses, files)))
             draft.replace(file)
         except OSError as error:
             log.warning("the status of the MCP servers cannot be written: %s", error)
@@ -119,12 +123,31 @@ class McpHost(ToolSource):
 
 def read_statuses(home: Path) -> dict[str, ServerStatus] | None:
     """Return the statuses that the tools worker last wrote; None when no worker runs."""
+    status = _read_status(home)
+    return None if status is None else status.servers
+
+
+async def wait_for_status(home: Path, server: ServerConfig, seconds: float) -> ServerStatus | None:
+    """Return the status of a server by the files of now, once it is connected or has failed; after these seconds
+    whatever it is. None if no tools worker reports one."""
+    found: ServerStatus | None = None
+    with anyio.move_on_after(seconds):
+        while found is None or found.state == "connecting":
+            await anyio.sleep(WAIT_SECONDS)
+            status = _read_status(home)
+            found = (
+                status.servers.get(server.identity) if status and status.files == fingerprint(home) else None
+            )
+    return found
+
+
+def _read_status(home: Path) -> HostStatus | None:
     try:
         status = msgspec.json.decode((home / STATUS_FILE).read_bytes(), type=HostStatus)
         os.kill(status.pid, 0)
     except (OSError, msgspec.MsgspecError):
         return None
-    return status.servers
+    return status
 
 
 def fingerprint(home: Path) -> Fingerprint:

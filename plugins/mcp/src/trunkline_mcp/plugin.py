@@ -1,4 +1,5 @@
-"""The plugin: the host as a source of tools, its check, and ``trunkline mcp``. Loads the SDK when something is used."""
+"""The plugin: the host as a source of tools, its check, ``trunkline mcp`` and ``/x/trunkline-mcp``. Loads the SDK when
+something is used."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from trunkline.api.tool import ToolSource
 
 if TYPE_CHECKING:
     import click
+
+    from trunkline.api.gateway import HttpRoute
 
 
 @trunkline.hookimpl
@@ -25,6 +28,14 @@ def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trun
     from trunkline_mcp.health import server_check
 
     return [trunkline.HealthCheck("mcp.servers", server_check(settings.home))]
+
+
+@trunkline.hookimpl
+def trunkline_http_routes(settings: trunkline.PluginSettings) -> "Iterable[HttpRoute]":
+    """``/x/trunkline-mcp``: the servers for the web app."""
+    from trunkline_mcp.http_routes import ServerRoutes
+
+    return ServerRoutes(settings.home).routes()
 
 
 @trunkline.hookimpl

@@ -12,12 +12,7 @@ from trunkline.api.cli import Command, print_done
 @click.pass_obj
 def command(home: Path, server: str) -> None:
     """Remove a server. Its tools disappear at once; its own folder stays."""
-    from trunkline_mcp.config_writer import remove_server
-    from trunkline_mcp.connector import TOKENS_FOLDER
-    from trunkline_mcp.oauth import OAuthTokenStore
-    from trunkline_mcp.server_config import CONFIG_FOLDER, ServerConfig
+    from trunkline_mcp.config_writer import forget_server
 
-    block, _, name = server.rpartition("/")
-    remove_server(home, block, name)
-    OAuthTokenStore(home / CONFIG_FOLDER / TOKENS_FOLDER, ServerConfig(name, block)).forget()
+    forget_server(home, server)
     print_done(f"Removed {server}.")

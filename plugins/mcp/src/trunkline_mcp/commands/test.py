@@ -63,16 +63,9 @@ def _find_server(home: Path, identity: str) -> "ServerConfig":
 
 
 async def _wait_for_status(home: Path, server: "ServerConfig", bus: "Bus") -> "ServerStatus | None":
-    import anyio
+    from trunkline_mcp.host import wait_for_status
 
-    from trunkline_mcp.host import read_statuses
-
-    status = None
-    with anyio.move_on_after(server.start_timeout + STARTUP_SECONDS):
-        while status is None or status.state == "connecting":
-            await anyio.sleep(0.1)
-            status = (read_statuses(home) or {}).get(server.identity)
-    return status
+    return await wait_for_status(home, server, server.start_timeout + STARTUP_SECONDS)
 
 
 def _refuse(server: str, why: str) -> NoReturn:
