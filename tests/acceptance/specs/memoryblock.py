@@ -90,6 +90,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "channels/terminal/tests/test_channel_contract.py",
         "channels/telegram/tests/test_telegram.py",
         "channels/discord/tests/test_discord.py",
+        "channels/slack/tests/test_slack.py",
         open="pictures, files and voice in Telegram",
     ),
     "MB-F22": planned(
