@@ -247,5 +247,6 @@ def test_every_operation_of_the_gateway_has_a_scope() -> None:
     assert {name for name, scope in scopes.items() if scope is TokenScope.OWNER} == {
         "gateway.approvals.forget",
         "gateway.blocks.delete",
+        "gateway.senders.link",
     }
     assert not {one.name for one in GATEWAY_OPERATIONS if one.root and one.scope is TokenScope.READ}

@@ -232,6 +232,7 @@ OWN_WORDS = {
     "get_current_time": "the clock",
     "list_background_tasks": "states and figures",
     "list_blocks": "what the owner made",
+    "send_file": "name, size and type of a file that the call names",
     "start_background_task": "the id of what was begun",
     "system_info": "versions and figures",
 }
