@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 from playwright.async_api import Browser, Page, expect
 
@@ -16,10 +17,12 @@ from trunkline.contracts.auth.client import AuthClient
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.memory.chunks import MEMORY_REMEMBER, Remember
 from trunkline.contracts.sandbox.detached_program import ExitRecord, OutputFile
-from trunkline.contracts.workers.subjects import DEAD_LETTER_TOPIC
+from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
+from trunkline.contracts.workers.subjects import DEAD_LETTER_TOPIC, SPANS
 from trunkline.home.kill_switch import KillSwitch
+from trunkline.telemetry import semconv
 from trunkline.testing.platform import Platform
-from trunkline_bus import DeadLetter, Scope
+from trunkline_bus import DeadLetter, Scope, new_id
 
 from .conftest import Visit, visit
 from .test_chat import send, send_raw
@@ -330,6 +333,30 @@ async def test_CC_F22_the_state_of_agents_is_inspected(signed_in: Visit, running
     await page.get_by_role("button", name="Search").click()
     await expect(page.get_by_text("Why", exact=False).first).to_be_visible()
     await check_page(page, axe)
+
+
+async def test_a_long_note_of_a_span_fits_a_phone(browser: Browser, running: Platform, axe: str) -> None:
+    """A note without a space, such as the name of an error, does not make the page of a trace wider than a phone."""
+    trace = "c" * 32
+    async with httpx.AsyncClient(base_url=running.url, timeout=60) as http:
+        headers = {
+            "authorization": f"Bearer {running.token}",
+            "traceparent": f"00-{trace}-00f067aa0ba902b7-01",
+        }
+        answer = await http.post("/conversations/messages", json={"content": "say:noted"}, headers=headers)
+    turn = answer.headers["x-turn-id"]
+    noted = SpanRecord(
+        trace_id=trace, span_id=new_id("span"), parent_id=None, name="execute_tool x", kind="internal",
+        service="trunkline.tools", start=1_000_000_000, end=3_000_000_000,
+        attributes={semconv.TURN: turn, semconv.ERROR_TYPE: "too_long_" * 30},
+        status="error",
+    )  # fmt: skip
+    await running.bus.append(SPANS, SpanBatch(spans=(noted,)), trace=trace)
+    async with visit(browser, running.url, running.token, **PHONE) as found:
+        page = await found.open(f"#/activity/trace/{turn}")
+        await expect(page.locator(".trace-time", has_text="too_long_too_long_")).to_be_visible()
+        await check_page(page, axe)
+        assert found.problems == []
 
 
 async def say_until(running: Platform, code: str | None) -> None:

@@ -8,7 +8,6 @@ import { sentence } from "./i18n/errors";
 import { Navigation } from "./Navigation";
 import { useLocation } from "./router";
 import { MeProvider } from "./session/Permitted";
-import { SignInPage } from "./session/SignInPage";
 import { useSession } from "./session/session";
 import { FailureBoundary } from "./ui/FailureBoundary";
 import { Notice } from "./ui/Notice";
@@ -19,6 +18,7 @@ const ApprovalsPage = lazy(() => import("./approvals/ApprovalsPage"));
 const McpPage = lazy(() => import("./mcp/McpPage"));
 const MemoryPage = lazy(() => import("./memory/MemoryPage"));
 const SettingsPage = lazy(() => import("./settings/SettingsPage"));
+const SignInPage = lazy(() => import("./session/SignInPage"));
 const SetupPage = lazy(() => import("./setup/SetupPage"));
 const BlocksPage = lazy(() => import("./blocks/BlocksPage"));
 
@@ -26,7 +26,13 @@ export function App() {
   const t = useTexts();
   const session = useSession();
   const { page, name, part } = useLocation();
-  if (session.state === "out") return <SignInPage onSignedIn={session.refresh} />;
+  if (session.state === "out") {
+    return (
+      <Suspense fallback={<p className="waiting">{t("app.loading")}</p>}>
+        <SignInPage onSignedIn={session.refresh} />
+      </Suspense>
+    );
+  }
   if (session.state !== "in") {
     return <p className="waiting">{t(session.state === "unknown" ? "app.loading" : "error.unreachable")}</p>;
   }

@@ -1,25 +1,28 @@
 /** The limits of what models may cost, which the owner changes here for the next calls. */
 import { useState, type SyntheticEvent } from "react";
 
-import { usePolled } from "../api/usePolled";
 import { useTexts } from "../i18n";
 import { sentence } from "../i18n/errors";
 import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import { Budgets } from "./Budgets";
-import { loadLimits, setLimit, type Limit } from "./limits";
+import { setLimit, type Limit, type LimitsAndUse } from "./limits";
 
-const POLL_MS = 3000;
+interface LimitsProps {
+  known: LimitsAndUse | null;
+  /** Why the limits could not be read. */
+  unread: unknown;
+  onChanged: () => void;
+}
 
-export function Limits() {
+export function Limits({ known, unread, onChanged }: LimitsProps) {
   const t = useTexts();
-  const { data: known, failure: unread, refresh } = usePolled(loadLimits, POLL_MS);
   const [unsaved, setUnsaved] = useState<unknown>(null);
   const failure = unsaved ?? unread;
   if (known === null && failure === null) return null;
   const save = (key: string, value: number | null) => {
     setUnsaved(null);
-    setLimit(key, value).then(refresh, setUnsaved);
+    setLimit(key, value).then(onChanged, setUnsaved);
   };
   return (
     <>

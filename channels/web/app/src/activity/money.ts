@@ -1,7 +1,7 @@
 /** Amounts of money, which the gateway gives in millionths of a US dollar, as the language writes them. */
-const MILLION = 1e6;
+export const MILLION = 1e6;
 
-export function dollars(micro: number, locale: string, digits = 4): string {
-  const amount = (micro / MILLION).toLocaleString(locale, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+export function dollars(micro: number, locale: string, digits = 4, most = digits): string {
+  const amount = (micro / MILLION).toLocaleString(locale, { minimumFractionDigits: digits, maximumFractionDigits: most });
   return `${amount} US$`;
 }

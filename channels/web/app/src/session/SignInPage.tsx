@@ -9,7 +9,7 @@ import { Button } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import { pair } from "./session";
 
-export function SignInPage({ onSignedIn }: { onSignedIn: () => void }) {
+export default function SignInPage({ onSignedIn }: { onSignedIn: () => void }) {
   const t = useTexts();
   const [code, setCode] = useState("");
   const [problem, setProblem] = useState("");
