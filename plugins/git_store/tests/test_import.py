@@ -476,6 +476,25 @@ async def test_fs_1_the_effect_of_each_imported_policy_is_reported(laptop: Place
     assert {f"policies/{id}.json" for id in (*subjects, "deny")} <= {*server.files()}
 
 
+async def test_fs_1_policies_that_were_in_force_are_not_reported(laptop: Place, server: Place) -> None:
+    """An archive that is imported again names none of its policies, also with other news. One that changed is named."""
+    policy = {"subject": "block:garden", "resource": "tool:write_file", "action": "write", "effect": "allow"}
+    for id in ("one", "two"):
+        await laptop.write(f"policies/{id}.json", json.dumps(policy))
+    archive = await laptop.export()
+    assert len(policies_in(await server.bring(archive))) == 2
+    assert policies_in(await server.bring(archive)) == []
+    await laptop.write("news.md", "text")
+    assert policies_in(await server.bring(await laptop.export("news.tar"))) == []
+    await laptop.write("policies/two.json", json.dumps(policy | {"action": "*"}))
+    assert policies_in(await server.bring(await laptop.export("two.tar"))) == ["policies/two.json"]
+
+
+def policies_in(done: MemoryImport) -> list[str]:
+    """The policies that the report of an import names."""
+    return [gap.what for gap in done.gaps if gap.what.startswith("policies/")]
+
+
 async def test_concurrent_writes_during_an_import_are_kept(laptop: Place, server: Place) -> None:
     """An import of many files loses no write that happens beside it."""
     import anyio

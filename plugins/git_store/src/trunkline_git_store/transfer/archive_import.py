@@ -171,7 +171,9 @@ class ArchiveImport:
         blocks = sorted(file.parent.name for file in root.glob(block_file_path("*")))
         yield from find_gaps(self.manifest.plugins, blocks, read, here)
         known = {path.removeprefix("identities/").removesuffix(".json") for path in named("identities")}
-        yield from policy_gaps(named("policies"), known | {"owner"})
+        brought = {path for account in self._accounts for path in account.files}
+        policies = {path: data for path, data in named("policies").items() if path in brought}
+        yield from policy_gaps(policies, known | {"owner"})
 
     def _list_files(self) -> dict[str, Path]:
         root = self._scratch / MEMORY
