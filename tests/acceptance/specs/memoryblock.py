@@ -83,15 +83,14 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/core/gateway/test_settings_routes.py",
         "channels/web/tests/test_settings.py",
     ),
-    "MB-F21": planned(
-        15,
+    "MB-F21": done(
         "CLI (streaming, light markdown, speaker headers, dim cost line)",
         "channels/terminal/tests/test_terminal.py",
         "channels/terminal/tests/test_channel_contract.py",
         "channels/telegram/tests/test_telegram.py",
         "channels/discord/tests/test_discord.py",
         "channels/slack/tests/test_slack.py",
-        open="pictures, files and voice in Telegram",
+        "channels/telegram/tests/test_telegram_media.py",
     ),
     "MB-F22": planned(
         15,
@@ -103,14 +102,13 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "channels/telegram/tests/test_telegram_platform.py",
         open="a target channel per message",
     ),
-    "MB-F23": planned(
-        15,
+    "MB-F23": done(
         "init [-y]; create <name>; start [block] [-d] [-c channel]; stop [block]",
         "tests/core/cli/test_program.py",
         "tests/core/cli/test_up.py",
         "tests/core/cli/test_permissions.py",
         "tests/core/gateway/test_block_changes.py",
-        open="service install and uninstall",
+        "tests/core/cli/test_service.py",
     ),
     "MB-F24": done(
         "token mblk_ + 32 hex, bearer or ?token=",
@@ -135,14 +133,13 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/core/cli/test_costs.py",
         "tests/core/monitor/test_cost_ledger.py",
     ),
-    "MB-F28": planned(
-        15,
+    "MB-F28": done(
         "adapters Bedrock (Converse, streaming, 60 s), OpenAI",
         "adapters/openai/tests/test_contract.py",
         "adapters/bedrock/tests/test_contract.py",
         "adapters/gemini/tests/test_contract.py",
         "adapters/anthropic/tests/test_contract.py",
-        open="the installation as a service; no version is looked up unasked (C14)",
+        "tests/core/cli/test_service.py",
     ),
     "MB-F29": done(
         "roles: *monitor* (per block identity name+emoji in config and monitor.md)",
