@@ -91,6 +91,7 @@ class SaidOrDone(Said, frozen=True, kw_only=True):
 
 
 class WholeConversation(Conversation, frozen=True, kw_only=True):
+    block: str
     messages: list[SaidOrDone]
 
 
@@ -123,6 +124,13 @@ class ToolFailure(Closed, frozen=True, kw_only=True):
 
 class TextReset(Closed, frozen=True, kw_only=True):
     content: str
+
+
+class ToolProgress(Closed, frozen=True, kw_only=True):
+    id: str
+    note: str | msgspec.UnsetType = msgspec.UNSET
+    offset: int | msgspec.UnsetType = msgspec.UNSET
+    output: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Status(Closed, frozen=True, kw_only=True):
@@ -202,6 +210,7 @@ _COMMON: dict[str, tuple[type, ...]] = {
 EXTENSIONS: dict[str, tuple[type, ...]] = {
     "text-reset": (TextReset,),
     "status": (Status,),
+    "tool-progress": (ToolProgress,),
     "approval-request": (ApprovalRequest,),
     "approval-settled": (ApprovalSettled,),
 }

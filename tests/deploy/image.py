@@ -84,5 +84,8 @@ def _wheels() -> list[Path]:
         shutil.rmtree(WHEELS, ignore_errors=True)
         argv = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
         subprocess.run([*argv, "-r", wanted, "-d", WHEELS], check=True, timeout=300)
+        # A package without a wheel is built in the image, which has no index here.
+        builders = [sys.executable, "-m", "pip", "download", "--quiet", "setuptools", "wheel"]
+        subprocess.run([*builders, "-d", WHEELS], check=True, timeout=300)
         shutil.copy(wanted, mark)
     return [file for file in WHEELS.iterdir() if file.suffix in (".whl", ".gz")]

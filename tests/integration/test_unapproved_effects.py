@@ -83,9 +83,9 @@ async def called(running: Platform, *effects: str) -> dict[str, ToolOutcome]:
 
 
 def picture(running: Platform) -> dict[str, bytes]:
-    """Return all files of the workspaces and of memory, except those that an agent may write about itself and the
-    audit log."""
-    own = ("plans", "todos", "policies", "audit", ".git")
+    """Return all files of the workspaces and of memory, except those that an agent may write about itself, the audit
+    log, and the conversations: a file that an agent gives a person is kept there, as its answer is."""
+    own = ("plans", "todos", "policies", "audit", "conversations", ".git")
     memory = running.home.memory
     files = [path for path in memory.rglob("*") if not {*path.relative_to(memory).parts} & {*own}]
     files += running.home.workspace("main").rglob("*")
@@ -93,8 +93,8 @@ def picture(running: Platform) -> dict[str, bytes]:
 
 
 def history(memory: Path) -> str:
-    """Which commits memory has, but those of the audit log."""
-    words = ["git", "log", "--format=%H", "--", ".", ":(exclude)audit"]
+    """Which commits memory has, but those of the audit log and of conversations."""
+    words = ["git", "log", "--format=%H", "--", ".", ":(exclude)audit", ":(exclude,glob)blocks/*/conversations/**"]
     return subprocess.run(words, cwd=memory, check=True, capture_output=True, text=True).stdout
 
 

@@ -193,7 +193,7 @@ async def test_slash_commands_are_set_and_answered() -> None:
         await wait_until(lambda: "You said: hello garden" in server.seen())
         text = "\n".join(server.said[token] for token in tokens)
     assert [command["name"] for command in server.commands][:3] == ["new", "block", "model"]
-    assert "scripted/model answers here" in text and "tokens of input" in text and "main, garden" in text
+    assert "scripted/model answers here" in text and "Today, everything" in text and "main, garden" in text
     assert "Here you talk with garden" in text and "no block nobody" in text and "Write the id" in text
     assert [(message.content, message.block) for message in gateway.sent] == [
         ("hello", None),

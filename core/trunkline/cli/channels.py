@@ -45,7 +45,7 @@ def list_channels(as_json: bool) -> None:
         shown = [{"channel": name, "states": states.get(name, [])} for name in enabled]
         print_json({"channels": shown})
     else:
-        rows = [(name, "; ".join(states.get(name, []))) for name in enabled]
+        rows = [(name, "; ".join(states.get(name, [])) or "nothing reported") for name in enabled]
         print_table(rows, header=("CHANNEL", "STATE"))
 
 

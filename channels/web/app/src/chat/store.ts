@@ -244,7 +244,7 @@ export class ChatStore {
       if (found === undefined) others.push(newTurn(entry.key, entry.turn, entry.content, "running", namesOf(entry)));
       else if (found.phase === "ended") removeFromOutbox(entry.key);
     }
-    this.change(id, { state: "ready", failure: null, title: title ?? "", block, turns: [...kept, ...others] });
+    this.change(id, { state: "ready", failure: null, title: title ?? "", block: block ?? "", turns: [...kept, ...others] });
   }
 
   private refuse(conversation: string, key: string, error: unknown): void {

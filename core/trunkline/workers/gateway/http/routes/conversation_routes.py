@@ -95,8 +95,10 @@ async def get_conversation(request: Request) -> Response:
     include = request.query_params.get("include")
     if include not in (None, "tools"):
         raise InvalidField("include", "It is tools.")
-    command = GetConversation(conversation=request.path_params["id"], include_tools=include == "tools")
-    return json_response(_detail(await services_of(request).conversations.view(command, sender_of(request))))
+    is_ours = include == "tools"  # the contract of Personal AI Architecture has neither tools nor blocks
+    command = GetConversation(conversation=request.path_params["id"], include_tools=is_ours)
+    view = await services_of(request).conversations.view(command, sender_of(request))
+    return json_response(_detail(view, is_ours))
 
 
 async def get_context(request: Request) -> Response:
@@ -226,7 +228,6 @@ def _fork_origin(origin: ForkedFrom | None) -> ForkOrigin | None:
 def _conversation_item(summary: ConversationSummary) -> ConversationItem:
     return ConversationItem(
         id=summary.id,
-        block=summary.block,
         title=summary.title,
         created_at=summary.created_at,
         updated_at=summary.updated_at,
@@ -237,10 +238,10 @@ def _conversation_item(summary: ConversationSummary) -> ConversationItem:
     )
 
 
-def _detail(view: ConversationView) -> ConversationDetail:
+def _detail(view: ConversationView, with_block: bool) -> ConversationDetail:
     return ConversationDetail(
         id=view.summary.id,
-        block=view.summary.block,
+        block=view.summary.block if with_block else None,
         title=view.summary.title,
         messages=tuple(_conversation_message(message) for message in view.messages),
         created_at=view.summary.created_at,

@@ -77,10 +77,9 @@ class ForkOrigin(Out, frozen=True, kw_only=True):
 
 
 class ConversationItem(Out, frozen=True, kw_only=True):
-    """A conversation of a block in the list. ``forked_from`` is the origin of a fork."""
+    """A conversation in the list. ``forked_from`` is the origin of a fork."""
 
     id: str
-    block: str
     title: str | None = None
     created_at: datetime
     updated_at: datetime
@@ -110,10 +109,10 @@ class ConversationMessage(Out, frozen=True, kw_only=True):
 
 
 class ConversationDetail(Out, frozen=True, kw_only=True):
-    """A conversation of a block, with its messages."""
+    """A conversation with its messages. Its ``block`` is only returned with ``include=tools``."""
 
     id: str
-    block: str
+    block: str | None = None
     title: str | None = None
     messages: tuple[ConversationMessage, ...]
     created_at: datetime
