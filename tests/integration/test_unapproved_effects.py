@@ -94,7 +94,15 @@ def picture(running: Platform) -> dict[str, bytes]:
 
 def history(memory: Path) -> str:
     """Which commits memory has, but those of the audit log and of conversations."""
-    words = ["git", "log", "--format=%H", "--", ".", ":(exclude)audit", ":(exclude,glob)blocks/*/conversations/**"]
+    words = [
+        "git",
+        "log",
+        "--format=%H",
+        "--",
+        ".",
+        ":(exclude)audit",
+        ":(exclude,glob)blocks/*/conversations/**",
+    ]
     return subprocess.run(words, cwd=memory, check=True, capture_output=True, text=True).stdout
 
 
