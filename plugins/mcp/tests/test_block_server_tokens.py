@@ -32,8 +32,8 @@ from .conformance.block_server_app import at_address
 pytestmark = pytest.mark.anyio
 
 SOON = 5.0
-"""Seconds. It takes a tenth of one on a machine that does nothing else, and more while the other tests run."""
-"""Seconds within which a revocation counts."""
+"""Seconds within which a revocation counts. It takes a tenth of one on a machine that does nothing else, and more while
+the other tests run."""
 
 FILES = {
     "blocks/main/block.toml": "",
