@@ -31,11 +31,13 @@ STARTS = frozenset(
 
 STARTERS = frozenset(
     {
-        "EmbeddedServer", "Popen", "create_subprocess_exec", "create_subprocess_shell", "fork", "multiprocessing",
-        "open_process", "run_process", "running_platform", "subprocess",
+        "DiscordBot", "DiscordChannel", "EmbeddedServer", "Popen", "create_subprocess_exec",
+        "create_subprocess_shell", "fork", "multiprocessing", "open_process", "run_process", "running_platform",
+        "subprocess",
     }
 )  # fmt: skip
-"""The names of what starts processes, in Python's library, in anyio and in the platform."""
+"""The names of what starts processes, in Python's library, in anyio and in the platform. Discord's client asks the
+program ``file`` about this machine with each connection, and connects again for ever if it cannot."""
 
 HELPERS = ("conftest", "docs.", "plugins.", "adapters.", "channels.", "tests.", "trunkline.testing.")
 """How the names of the modules begin whose functions are followed to what they use."""
