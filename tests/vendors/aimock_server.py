@@ -60,7 +60,9 @@ def _install() -> None:
         found = base64.b64encode(hashlib.sha512(archives[0].read_bytes()).digest()).decode()
         assert found == INTEGRITY, f"{PACKAGE}@{VERSION} has another content than the one that is pinned"
         with tarfile.open(archives[0]) as archive:
-            archive.extractall(PLACE, filter="data")
+            # Python 3.11.4 has the filter, Debian 12 has 3.11.2.
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
+            archive.extractall(PLACE)
 
 
 def node() -> str:
