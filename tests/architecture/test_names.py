@@ -18,7 +18,7 @@ GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 RETIRED_MODULES = {
     "acting", "asking", "asks", "away", "beneath", "briefing", "care", "carrier", "carrying", "crumbs",
     "desk", "door", "drift", "errand", "fence", "foreign", "found", "gate", "given", "held", "items", "keeper", "known",
-    "lane", "lapsed", "latch", "lending", "lent", "lineage", "locked", "look", "loose", "means", "owned", "past",
+    "lapsed", "latch", "lending", "lent", "lineage", "locked", "look", "loose", "means", "owned", "past",
     "patience", "private", "pulse", "readable", "remembered", "roster", "sayable", "saying", "seed", "shares", "shelf",
     "stamps", "standing", "standins", "strand", "telling", "tending", "trail", "visible", "wanted", "wish", "wishes",
 }  # fmt: skip
@@ -26,7 +26,7 @@ RETIRED_MODULES = {
 
 RETIRED_WORDS = {
     "acting", "asking", "briefing", "carrier", "carrying", "crumbs", "desk", "door", "drift", "errand", "fence",
-    "foreign", "hears", "held", "homeless", "keeper", "lane", "lapsed", "latch", "lending", "lent", "lineage", "look",
+    "foreign", "hears", "held", "homeless", "keeper", "lapsed", "latch", "lending", "lent", "lineage", "look",
     "meant", "means", "patience", "roster", "sayable", "seed", "shares", "shelf", "sitting", "standing", "standins",
     "strand", "tend", "tending", "wish", "wishes",
 }  # fmt: skip

@@ -8,6 +8,7 @@ from trunkline.contracts.approvals.messages import ApprovalScope
 from trunkline.contracts.conversations.messages import ForkedFrom, Message, Usage
 from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.contracts.tools.messages import ToolSchema
+from trunkline.contracts.turns.lanes import Lane, Trigger
 from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
 
@@ -68,7 +69,8 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     conversation, for a client that sends its whole transcript, as OpenAI's clients do. ``begins`` is true if this
     message starts the conversation, so that its id was unknown before. ``one_shot`` is true if the client gives no
     sign that it will continue the conversation (see ``AppendConversation``); unset otherwise. If ``fork`` is set, the
-    monitor takes the transcript from the journal of the turn that ``fork`` names.
+    monitor takes the transcript from the journal of the turn that ``fork`` names. ``lane`` is the turn's priority;
+    unset if it follows from ``trigger`` (see ``lane_of``), so that older records keep their bytes.
 
     ``client_tools`` are tools that the client runs: a call to one ends the turn with finish reason ``tool_calls``.
     ``permissions`` are the scopes of the sender's credential (``tools:*``, ``memory:/path/*``), which bound the
@@ -93,7 +95,8 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     channel: str
     permissions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     token_id: str | msgspec.UnsetType = msgspec.UNSET
-    trigger: Literal["message", "webhook", "schedule"] = "message"
+    trigger: Trigger = "message"
+    lane: Lane | msgspec.UnsetType = msgspec.UNSET
     history: tuple[Message, ...] | None = None
     preceding: tuple[Message, ...] | msgspec.UnsetType = msgspec.UNSET
     begins: bool = False

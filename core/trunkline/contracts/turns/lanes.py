@@ -1,0 +1,20 @@
+"""The lanes of turns: three priorities in which turns wait for a slot of a monitor."""
+
+from typing import Literal
+
+from msgspec import UnsetType
+
+Lane = Literal["system", "interactive", "background"]
+"""The priority of a turn, highest first. A person waits for an ``interactive`` turn, and nobody for a ``background``
+turn. ``system`` is for turns of Trunkline itself that must not wait behind people."""
+
+Trigger = Literal["message", "webhook", "schedule"]
+"""The cause of a turn: ``message`` if a person sent it."""
+
+
+def lane_of(trigger: Trigger, lane: Lane | UnsetType) -> Lane:
+    """Return the lane of a turn with these fields of ``TurnRequested``. If ``lane`` is unset, a person's message is
+    interactive, and everything else is in the background."""
+    if not isinstance(lane, UnsetType):
+        return lane
+    return "interactive" if trigger == "message" else "background"
