@@ -61,6 +61,11 @@ MEANING = {
     "gateway.port": "the port; 0 takes any free one",
     "gateway.allowed_hosts": "further host names that requests may have, such as a reverse proxy's; requests "
     "with any other are refused",
+    "gateway.tls_certificate": "the file of the certificate with which the gateway speaks TLS, in PEM; `trunkline "
+    "certificate` makes one",
+    "gateway.tls_key": "the file of its private key, in PEM, without a password and not readable by everybody",
+    "gateway.behind_proxy": "whether a proxy with TLS is in front of the gateway; without TLS of its own, only then "
+    "may it listen on an address other than 127.0.0.1",
     "gateway.max_content": "the largest size of a message",
     "gateway.max_queued": "the largest number of messages of one conversation that wait for their answers; "
     "further ones are refused",

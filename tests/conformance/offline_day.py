@@ -14,6 +14,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +61,14 @@ def listening() -> list[str]:
 
 
 class Day:
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, environ: Mapping[str, str] | None = None) -> None:
         self.out = HOME.parent / "day.out"
         with self.out.open("wb") as out, (HOME.parent / "day.err").open("ab") as err:
             command = [sys.executable, "-m", "trunkline.cli.main", "up", "--log", "json", *arguments]
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                env={**os.environ, **(environ or {})},
+            )  # fmt: skip
         deadline = time.monotonic() + 60
         while not (ready := re.search(r"ready at (\S+)", self.out.read_text())):
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -128,7 +132,7 @@ def main(idle: float) -> dict[str, Any]:
     reported["exported"] = again.say("/tool memory_export")[1]
     again.stop()
     reported["after"] = counters()
-    opened = Day("--host", "0.0.0.0")
+    opened = Day("--host", "0.0.0.0", environ={"TRUNKLINE_GATEWAY__BEHIND_PROXY": "true"})
     reported["listening_open"] = listening()
     reported["lan_open"] = opened.ask("/conversations", host=LAN)[0]
     reported["lan_open_denied"] = opened.ask("/conversations", host=LAN, known=False)[0]

@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "say": "Send one message and print the answer.",
     "up": "Run the platform: the bus and all five workers.",
     "service": "Run the platform in the background, at every boot.",
+    "certificate": "Make a certificate, so that other machines reach the gateway with TLS.",
     "run": "Run one worker as a process.",
     "init": "Choose a model, and set up the home folder and a block.",
     "conversations": "List, rename, pin, archive, export and open conversations.",

@@ -1,11 +1,15 @@
 """``trunkline up``: runs the bus and all workers in one process."""
 
 import logging
+from typing import TYPE_CHECKING
 
 import click
 
 from trunkline.cli import gc_tuning
 from trunkline.cli.command import Command
+
+if TYPE_CHECKING:
+    from trunkline.config.settings import GatewaySettings
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +23,8 @@ TRUNKLINE_HOME=/srv/agents trunkline up
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option(
-    "--host", help="Address to listen on. Any address other than 127.0.0.1 opens the gateway to the network."
+    "--host",
+    help="Address to listen on. Another than 127.0.0.1 needs a certificate (trunkline certificate) or a proxy.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), help="Port of the HTTP API; 0 takes a free one.")
 @click.option("--log", "log_format", type=click.Choice(["auto", "json", "text"]), default="auto",
@@ -57,7 +62,7 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
             async with run_watchdog(config), running_platform(config, load_worker, kinds=KINDS) as instance:
                 gc_tuning.freeze_started_objects()
                 plugins = Plugins.load(config)
-                _warn_of_network(config.settings.gateway.host)
+                _warn_of_network(config.settings.gateway)
                 _say_ready(instance.gateway, str(instance.home.token_file))
                 if plugins.static_site() is not None:
                     click.echo("To open the web app, signed in: trunkline open")
@@ -66,14 +71,14 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
             tasks.cancel_scope.cancel()
 
 
-def _warn_of_network(host: str) -> None:
-    from trunkline.cli._support.gateway_address import LOOPBACK
+def _warn_of_network(gateway: "GatewaySettings") -> None:
+    from trunkline.runtime.http.gateway_certificate import is_loopback
 
-    if host not in LOOPBACK:
+    if not is_loopback(gateway.host) and gateway.tls_certificate is None:
         log.warning(
-            "other machines can reach the gateway (%s), without TLS, so whoever shares the network can read along: "
-            "listen on 127.0.0.1, behind a proxy (docs/how-to/reverse-proxy.md)",
-            host,
+            "the gateway listens on %s without TLS, because gateway.behind_proxy is set: let nothing but the proxy "
+            "reach it (docs/how-to/reverse-proxy.md)",
+            gateway.host,
         )
 
 

@@ -65,7 +65,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     ``max_attachments`` is the largest number of files of one request, ``max_attachment_mb`` the largest size of one
     file, uploaded files included, and ``max_attachments_mb`` that of all files of a request together.
     ``header_timeout`` and ``body_timeout`` limit how long the header and the body of a request may take to arrive.
-    ``allowed_hosts`` are further names of the gateway, such as that of a proxy. ``max_sockets`` is the largest number
+    ``allowed_hosts`` are further names of the gateway, such as that of a proxy. With ``tls_certificate`` and
+    ``tls_key``, two PEM files, the gateway speaks TLS. Without them it listens on a loopback address only, unless
+    ``behind_proxy`` says that a proxy with TLS is in front of it. ``max_sockets`` is the largest number
     of open WebSockets of one identity. The gateway pings each of them every ``ping_interval`` seconds, and closes one
     that does not answer within as long. ``metrics`` permits reading ``/metrics``: with the token (``token``), without
     it (``open``), or not at all (``off``).
@@ -74,6 +76,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: Port = 8420
     allowed_hosts: tuple[HostName, ...] = ()
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: bool = False
     max_content: PositiveInt = 1_000_000
     max_queued: PositiveInt = 200
     max_attachments: PositiveInt = 10

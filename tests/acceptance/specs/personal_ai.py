@@ -91,7 +91,12 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/core/memory/test_audit_disk.py",
     ),
     "PA-F26": done("create (implicit), list, resume, history; route, persist, stream"),
-    "PA-F27": done("validate structure; configurable size limit"),
+    "PA-F27": done(
+        "validate structure; configurable size limit",
+        "tests/core/gateway/test_request_validation.py",
+        "tests/core/gateway/test_tls.py",
+        "tests/core/cli/test_up.py::test_up_opens_to_a_network_for_a_proxy_only",
+    ),
     "PA-F28": done(
         "OpenAPI gateway-api.yaml: POST /conversations/messages {content",
         "tests/conformance/test_arch_contract.py",

@@ -95,8 +95,12 @@ def test_up_prints_the_address_and_never_the_token(up: Up, home: Path) -> None:
     assert (home / "token").stat().st_mode & 0o777 == 0o600
 
 
-def test_up_warns_when_other_machines_can_read_along(up: Up) -> None:
-    """An address of the network has no TLS: the log says so, and what to do instead."""
+def test_up_opens_to_a_network_for_a_proxy_only(up: Up, trunkline: Run, environ: dict[str, str]) -> None:
+    """PA-F27: without TLS an address of the network is refused. For a proxy that was named, the log warns."""
+    refused = trunkline("up", "--port", "0", "--host", "0.0.0.0")
+    assert refused.returncode == 1 and "without TLS" in refused.stderr and "Traceback" not in refused.stderr
+    assert "trunkline certificate" in refused.stderr and "gateway.behind_proxy" in refused.stderr
+    environ["TRUNKLINE_GATEWAY__BEHIND_PROXY"] = "true"
     started = up("--port", "0", "--host", "0.0.0.0")
     warnings = [line for line in started.logged.splitlines() if '"level":"warning"' in line]
     assert len(warnings) == 1 and "without TLS" in warnings[0] and "reverse-proxy.md" in warnings[0]

@@ -8,8 +8,6 @@ from trunkline.errors import TrunklineError
 if TYPE_CHECKING:
     from trunkline.config import Config
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
 
 def local_address(config: "Config") -> str:
     """Return the address of the running gateway on this machine. Raises TrunklineError when none runs here."""
@@ -26,10 +24,15 @@ def local_address(config: "Config") -> str:
 
 def remote_address(config: "Config") -> str:
     """Return the address at which other machines reach the gateway; "" when it listens on this machine only."""
+    from trunkline.runtime.http.gateway_certificate import is_loopback
+
     gateway = config.settings.gateway
-    if gateway.allowed_hosts:
+    if gateway.allowed_hosts and gateway.tls_certificate is None:
         return f"https://{gateway.allowed_hosts[0]}"
-    if gateway.host in LOOPBACK:
+    if is_loopback(gateway.host):
         return ""
+    if gateway.allowed_hosts:
+        return f"https://{gateway.allowed_hosts[0]}:{local_address(config).rpartition(':')[2]}"
     host = socket.gethostname() if gateway.host in ("0.0.0.0", "::") else gateway.host
-    return f"http://{host}:{local_address(config).rpartition(':')[2]}"
+    scheme = "https" if gateway.tls_certificate is not None else "http"
+    return f"{scheme}://{host}:{local_address(config).rpartition(':')[2]}"

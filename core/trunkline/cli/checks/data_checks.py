@@ -3,6 +3,7 @@
 import errno
 import socket
 import stat
+from datetime import UTC, datetime, timedelta
 
 from trunkline.cli.checks.bus_checks import live_workers
 from trunkline.cli.checks.check import CheckContext, failure, ok, warning
@@ -12,8 +13,12 @@ from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import ConfigError
 from trunkline.home.restore_transaction import was_interrupted
 from trunkline.home.secret_file import SHORTEST
+from trunkline.runtime.http.gateway_certificate import gateway_certificate, is_loopback
 from trunkline.runtime.remotes.registry import RemoteRegistry
 from trunkline.workers.memory.store_selection import choose_store, index_provider
+
+SOON = timedelta(days=14)
+"""How long before its end a certificate is reported."""
 
 
 async def home_restore(context: CheckContext) -> HealthResult:
@@ -162,12 +167,25 @@ async def gateway_token(context: CheckContext) -> HealthResult:
 
 
 async def gateway_address(context: CheckContext) -> HealthResult:
-    """gateway.address: the gateway listens on a loopback address only."""
-    host = context.config.settings.gateway.host
-    if host in ("127.0.0.1", "::1", "localhost"):
+    """gateway.address: the gateway listens on a loopback address only, or with a certificate that is valid."""
+    gateway = context.config.settings.gateway
+    host = gateway.host
+    try:
+        tls = gateway_certificate(gateway)
+    except ConfigError as error:
+        return failure(error.sentence, error.hint)
+    if tls is not None:
+        left = tls.expires - datetime.now(UTC)
+        if left < SOON:
+            return warning(
+                f"The certificate {tls.certificate} ends on {tls.expires.date()}.",
+                "Renew it: trunkline certificate --replace, or the program that made it.",
+            )
+        return ok(f"The gateway listens on {host} with TLS until {tls.expires.date()}")
+    if is_loopback(host):
         return ok(f"The gateway listens on {host} only")
     origin = context.config.origins["gateway.host"]
     return warning(
         f"The gateway listens on {host} ({origin}), so other machines can reach it.",
-        "Use 127.0.0.1, and a reverse proxy for access from other machines.",
+        "Make sure that only the proxy reaches it (gateway.behind_proxy).",
     )

@@ -17,6 +17,7 @@ from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.runtime.auth.token_registry import TokenRegistry
 from trunkline.runtime.block_access import BlockAccess
 from trunkline.runtime.http.auth import HttpAuth
+from trunkline.runtime.http.gateway_certificate import gateway_certificate
 from trunkline.runtime.locale_checks import CheckedLocale, check_locales
 from trunkline.runtime.worker import Worker
 from trunkline.telemetry.instruments import Instruments
@@ -37,6 +38,10 @@ RETRY_SECONDS = 0.5
 FIRST_SECONDS = 1.0
 """Seconds that the start waits for memory, so that the default block exists when the gateway first
 answers."""
+
+
+CERTIFICATE_SECONDS = 10.0
+"""Seconds between two looks at the certificate."""
 
 
 class GatewayWorker(Worker):
@@ -101,6 +106,7 @@ class GatewayWorker(Worker):
             site=context.plugins.static_site(),
             locales=self._locales(),
         )
+        self._tls = gateway_certificate(settings)
         protocol = timeout_protocol(settings.header_timeout, settings.body_timeout)
         self._server = HttpServer(
             build_app(state),
@@ -110,6 +116,7 @@ class GatewayWorker(Worker):
             protocol,
             max_message=state.max_body,
             ping_interval=settings.ping_interval,
+            tls=self._tls,
         )
         self.resources.callback(self._server.release)
         self.address = self._server.address
@@ -133,6 +140,7 @@ class GatewayWorker(Worker):
             tasks.start_soon(self._services.audit.run)
             tasks.start_soon(self._services.approvals.run_timers)
             tasks.start_soon(self._services.notifier.run)
+            tasks.start_soon(self._follow_certificate)
             await self._listen()
 
     def _listener(self, state: "AppState") -> Listener:
@@ -151,6 +159,13 @@ class GatewayWorker(Worker):
         if self._closing.is_set():  # drained
             await anyio.sleep_forever()
         raise TrunklineError("The HTTP server stopped by itself.", hint="The reason is in its log.")
+
+    async def _follow_certificate(self) -> None:
+        """Use a renewed certificate for new connections, without a restart."""
+        while self._tls is not None:
+            await anyio.sleep(CERTIFICATE_SECONDS)
+            if self._tls.reload():
+                log.info("the certificate of the gateway changed; it ends on %s", self._tls.expires.date())
 
     async def drain(self) -> None:
         await self._server.drain()

@@ -13,6 +13,7 @@ from anyio.abc import TaskStatus
 from starlette.types import ASGIApp
 
 from trunkline.errors import TrunklineError
+from trunkline.runtime.http.server_certificate import ServerCertificate
 from trunkline.runtime.http.timeouts import TimeoutProtocol
 
 GRACE_SECONDS = 3
@@ -25,13 +26,17 @@ KEEP_SECONDS = 75
 it longer, so that no client sends a request on a connection that the server is closing."""
 
 
+STRICT = "max-age=31536000"
+"""For a year browsers connect with TLS only."""
+
+
 class HttpServer:
     """An HTTP server. The constructor binds the port; ``serve`` serves requests. ``ended`` is set when the server has
     stopped for any reason.
 
     ``protocol`` limits the time for receiving a request, ``max_message`` the size of a message over a WebSocket, in
     bytes. ``ping_interval`` is the number of seconds between two pings over a WebSocket, and for which it may leave one
-    without an answer.
+    without an answer. With ``tls`` the server speaks nothing but TLS.
 
     Raises:
       TrunklineError: the port is in use, or the address does not belong to this host.
@@ -47,10 +52,11 @@ class HttpServer:
         *,
         max_message: int,
         ping_interval: float,
+        tls: ServerCertificate | None = None,
     ) -> None:
         self._socket = _listening_socket(host, port)
         self._closing = closing
-        self.address = _address(self._socket)
+        self.address = _address(self._socket, "http" if tls is None else "https")
         self.ended = anyio.Event()
         config = uvicorn.Config(
             app,
@@ -69,6 +75,8 @@ class HttpServer:
             proxy_headers=False,
             timeout_keep_alive=KEEP_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
+            ssl_context_factory=None if tls is None else lambda _config, _default: tls.context,
+            headers=_headers(tls),
         )
         self._uvicorn = _UvicornServer(config)
 
@@ -131,6 +139,15 @@ def _websocket_protocol(**arguments: Any) -> asyncio.Protocol:
     return SocketProtocol(**arguments)
 
 
+def _headers(tls: ServerCertificate | None) -> list[tuple[str, str]]:
+    """Return the headers of every response. With a certificate that an authority vouches for, browsers use this name
+    with TLS only. With one of its own they must not be told so: they would then refuse it without a way out.
+    """
+    if tls is None or tls.is_self_signed:
+        return []
+    return [("strict-transport-security", STRICT)]
+
+
 def _listening_socket(host: str, port: int) -> socket.socket:
     """Return a listening socket. It names its protocol, because otherwise asyncio does not set
     TCP_NODELAY."""
@@ -162,6 +179,6 @@ def _listen_error(host: str, port: int, error: OSError) -> TrunklineError:
     )
 
 
-def _address(bound: socket.socket) -> str:
+def _address(bound: socket.socket, scheme: str) -> str:
     host, port = bound.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -26,8 +26,10 @@ def set_session_cookie(request: Request, response: Response, new: NewToken) -> N
 
 
 def _is_https(request: Request) -> bool:
-    """Report whether the browser uses https, as its own origin or a proxy says. A client that lies about it only loses
-    its own cookie.
+    """Report whether the browser uses https, as the connection, its own origin or a proxy says. A client that lies
+    about it only loses its own cookie.
     """
+    if request.url.scheme == "https":
+        return True
     origin = request.headers.get("origin", "")
     return origin.startswith("https://") or request.headers.get("x-forwarded-proto", "") == "https"
