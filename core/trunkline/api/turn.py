@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from trunkline.contracts.turns.messages import TurnRequested as TurnRequested
     from trunkline.contracts.turns.subjects import JOURNAL as JOURNAL
     from trunkline.contracts.turns.subjects import TURN_FACT as TURN_FACT
+    from trunkline.contracts.turns.turn_route import TurnRoute as TurnRoute
+    from trunkline.contracts.turns.turn_router import TurnRouter as TurnRouter
 else:
     from trunkline._util.lazy_names import lazy_names
 

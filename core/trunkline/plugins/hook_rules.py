@@ -257,6 +257,9 @@ HOOK_RULES: Mapping[str, HookRule] = {
         "context source", _async_callable("name"), lambda item: str(item.name)
     ),
     "trunkline_turn_middleware": HookRule("turn middleware", _async_callable(), ranked=True),
+    "trunkline_turn_routers": HookRule(
+        "turn router", _async_callable("name"), lambda item: str(item.name), ranked=True
+    ),
     "trunkline_models": HookRule(
         "ModelAdapter", _instance(ModelAdapter, _model), lambda item: str(item.name)
     ),

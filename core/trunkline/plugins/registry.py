@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.turns.compaction import Compactor
     from trunkline.contracts.turns.context import ContextSource, TurnInfo, TurnMiddleware
     from trunkline.contracts.turns.feed_messages import FeedEvent
+    from trunkline.contracts.turns.turn_router import TurnRouter
     from trunkline_bus import BusMiddleware, Payload
 
 
@@ -212,6 +213,10 @@ class Plugins:
     def turn_middleware(self) -> "tuple[OwnedItem[TurnMiddleware], ...]":
         """Return the middleware around turns, outermost first."""
         return self.collect("trunkline_turn_middleware")
+
+    def turn_routers(self) -> "tuple[OwnedItem[TurnRouter], ...]":
+        """Return the turn routers, in the order in which they are asked."""
+        return self.collect("trunkline_turn_routers")
 
     def stop_turn(self, turn: "TurnInfo") -> str | None:
         """Return the reason to end the turn before its next step, or None. A hook that fails ends the turn."""

@@ -77,12 +77,14 @@ def _walk(
 
 
 def span_notes(span: SpanRecord) -> str:
-    """Return the notes to show beside the name of a span: step, tokens, first token, retries, fallbacks, omitted
+    """Return the notes to show beside the name of a span: step, route, tokens, first token, retries, fallbacks, omitted
     context and error."""
     found = span.attributes
     notes = []
     if semconv.STEP in found:
         notes.append(f"step {found[semconv.STEP]}")
+    if semconv.ROUTE in found:
+        notes.append(f"route {found[semconv.ROUTE]} ({found.get(semconv.ROUTE_REASON, '')})")
     if semconv.GEN_AI_INPUT_TOKENS in found:
         cached = found.get(semconv.GEN_AI_CACHE_READ_TOKENS)
         read = f" ({cached} cached)" if cached else ""

@@ -26,6 +26,7 @@ DESIGN = {
     "commands",
     "context_sources",
     "turn_middleware",
+    "turn_routers",
     "stop_turn",
     "models",
     "select_model",

@@ -31,7 +31,7 @@ the adapter that answers uses its own model for the ability.
 
 PURPOSES: Mapping[str, str] = {
     CHAT: "answers to people",
-    "route": "which block a message belongs to",
+    "route": "what kind of work a message asks for",
     SUMMARY: "summaries of documents and conversations",
     "heartbeat": "regular checks without a person",
     VISION: "questions about images",

@@ -54,6 +54,7 @@ from trunkline.contracts.hooks.monitor import (
     trunkline_select_model,
     trunkline_stop_turn,
     trunkline_turn_middleware,
+    trunkline_turn_routers,
 )
 from trunkline.contracts.hooks.tools import (
     trunkline_readers,
@@ -102,4 +103,5 @@ __all__ = [
     "trunkline_tool_sources",
     "trunkline_tools",
     "trunkline_turn_middleware",
+    "trunkline_turn_routers",
 ]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.plugins.extensions import PluginSettings
     from trunkline.contracts.turns.compaction import Compactor
     from trunkline.contracts.turns.context import ContextSource, TurnInfo, TurnMiddleware
+    from trunkline.contracts.turns.turn_router import TurnRouter
 
 
 @hookspec
@@ -117,6 +118,28 @@ def trunkline_compactors(settings: "PluginSettings") -> "Iterable[Compactor]":
     @trunkline.hookimpl
     def trunkline_compactors():
         return [Forgetful()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_turn_routers(settings: "PluginSettings") -> "Iterable[TurnRouter]":
+    """Add a turn router, which decides at the start of a turn which tools and which model it uses.
+
+    ```python
+    import trunkline
+    from trunkline.api.turn import TurnRoute
+
+    class Frugal:
+        name = "frugal"
+
+        async def __call__(self, turn, completer):
+            if len(turn.request.message.content) < 20:
+                return TurnRoute(category="small", reason="a short message", tools=())
+
+    @trunkline.hookimpl
+    def trunkline_turn_routers():
+        return [Frugal()]
     ```
     """
 

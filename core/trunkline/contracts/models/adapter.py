@@ -19,6 +19,7 @@ from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.contracts.models.media_usage import NO_MEDIA, MediaUsage
 from trunkline.contracts.models.parameters import ModelParameter
 from trunkline.contracts.tools.messages import ToolSchema
+from trunkline.contracts.turns.turn_route import TurnRoute
 from trunkline.errors import ErrorCode, ModelError
 
 Operation = Literal["chat", "embeddings", "transcription", "speech"]
@@ -34,14 +35,15 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     interrupted; only an adapter with ``continues`` receives one. ``response_format`` is set only if the adapter
     enforces it (``ModelAdapter.enforces_format``). ``parameters`` are parameters of the adapter's table
     (``ModelAdapter.parameters``), validated; they override those of the adapter's settings. ``block``,
-    ``conversation``, ``turn``, ``actor``, ``permissions``, ``purpose`` and ``adapter`` (the adapter's name) describe
-    the call to middleware and traces. An adapter never sends them to a vendor, but the adapter of another agent loop
-    has to: ``permissions`` bound what tool calls for the actor may do (``Identity.permissions``), and are None for a
-    request outside of a turn. A middleware may name another ``adapter``, which then
-    receives the request. ``key`` is the name of the environment variable with the key to send, "" for the adapter's
-    own; only an adapter with ``takes_key`` receives one. ``purpose`` is ``turn`` or the purpose given to
-    ``Completer.complete``. ``id`` identifies the request in the cost ledger; it is "" outside of middleware around
-    requests.
+    ``conversation``, ``turn``, ``actor``, ``permissions``, ``purpose``, ``route`` (what a turn router decided, None if
+    none did) and ``adapter`` (the adapter's name) describe the call to middleware and traces. An adapter never sends
+    them to a vendor, but the adapter of another agent loop has to: ``permissions`` bound what tool calls for the actor
+    may do (``Identity.permissions``), and are None for a request outside of a turn. ``reasoning`` is false for a
+    request that needs no reasoning: Trunkline then sets the parameter ``reasoning_effort`` to ``none`` if the model
+    takes it. A middleware may name another ``adapter``, which then receives the request. ``key`` is the name of the
+    environment variable with the key to send, "" for the adapter's own; only an adapter with ``takes_key`` receives
+    one. ``purpose`` is ``turn`` or the purpose given to ``Completer.complete``. ``id`` identifies the request in the
+    cost ledger; it is "" outside of middleware around requests.
 
     ``operation`` is ``chat`` in every request that an adapter streams. The other operations are those of ``embed``,
     ``transcribe`` and ``speak``, which only middleware around requests sees: each text that the vendor receives is a
@@ -68,6 +70,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation = "chat"
     audio_tokens: int = 0
     media: MediaUsage = NO_MEDIA
+    reasoning: bool = True
+    route: TurnRoute | None = None
     adapter: str = ""
     key: str = ""
     id: str = ""

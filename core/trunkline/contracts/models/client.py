@@ -38,6 +38,7 @@ class CompleterBase(ABC):
         temperature: float | None = None,
         max_cost: int | None = None,
         timeout: float | None = None,
+        reasoning: bool = True,
     ) -> Completion:
         """Return the answer to a text or to messages; see ``Completer.complete``. Raises CompletionError as stated
         there.
@@ -50,6 +51,7 @@ class CompleterBase(ABC):
             temperature=temperature,
             max_cost=max_cost,
             timeout=timeout,
+            reasoning=reasoning,
         )
         return await self.ask(_checked(question))
 

@@ -29,6 +29,7 @@ class Completer(Protocol):
         temperature: float | None = None,
         max_cost: int | None = None,
         timeout: float | None = None,
+        reasoning: bool = True,
     ) -> Completion:
         """Return the answer to a text or to messages. Cancelling this ends the call at the vendor too.
 
@@ -42,6 +43,7 @@ class Completer(Protocol):
             temperature: The temperature in the vendor's terms.
             max_cost: The largest cost in millionths of a US dollar. It limits nothing if the model has no price.
             timeout: The time limit in seconds; None sets no limit.
+            reasoning: False asks a model that can reason not to, for a short answer that needs none.
 
         Raises:
             CompletionError: with a code, and a text for the model: ``over_budget`` (no request was sent,

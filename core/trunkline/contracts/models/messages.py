@@ -24,7 +24,8 @@ class Complete(Payload, frozen=True, kw_only=True, tag="model.complete.v1"):
     a turn. If messages have images, the model for the purpose ``vision`` is used.
 
     ``actor`` is the caller, for the accounting. ``max_cost`` limits the cost of the call: a request whose input alone
-    exceeds the limit is refused, and the length of the answer is limited accordingly. ``timeout`` is in seconds. The
+    exceeds the limit is refused, and the length of the answer is limited accordingly. ``timeout`` is in seconds.
+    ``reasoning`` is as in ``ModelRequest``. The
     block, conversation and turn are in the message's envelope.
     """
 
@@ -36,6 +37,7 @@ class Complete(Payload, frozen=True, kw_only=True, tag="model.complete.v1"):
     temperature: float | None = None
     max_cost: MicroUSD | None = None
     timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    reasoning: bool = True
 
 
 class Completion(Payload, frozen=True, kw_only=True, tag="model.completion.v1"):

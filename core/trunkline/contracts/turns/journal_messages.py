@@ -17,6 +17,7 @@ from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.turns.feed_messages import StatusShown
 from trunkline.contracts.turns.messages import FinishReason, TurnOutcome, TurnRequested
+from trunkline.contracts.turns.turn_route import TurnRoute
 from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
 
@@ -45,7 +46,8 @@ class TurnStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     tool calls that run at once; unset for no limit, as in a record of an earlier version. ``derived`` is true if the
     model adapter's answers only repeat their input; unset otherwise. ``summary_record`` is the record whose summary the
     model receives in place of the first messages; unset for none. ``parts`` are the parts of ``context`` in the order
-    of the text, the bootstrap line first; unset in a record of an earlier version.
+    of the text, the bootstrap line first; unset in a record of an earlier version. ``route`` is what a turn router
+    decided; unset if none did.
     """
 
     request: TurnRequested
@@ -56,6 +58,7 @@ class TurnStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     derived: bool | msgspec.UnsetType = msgspec.UNSET
     summary_record: SummaryRecord | msgspec.UnsetType = msgspec.UNSET
     parts: tuple[RecordedPart, ...] | msgspec.UnsetType = msgspec.UNSET
+    route: TurnRoute | msgspec.UnsetType = msgspec.UNSET
 
 
 class TurnResumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):

@@ -86,6 +86,7 @@ class CompletionHandler:
             turn=request.envelope.turn or "",
             actor=question.actor,
             purpose=question.purpose,
+            reasoning=question.reasoning,
             adapter=choice.adapter.name,
         )
         caller = ModelCaller(self._models.ask(choice), choice, self._call_config)

@@ -21,6 +21,8 @@ from trunkline.contracts.turns.context import ContextGap, ContextPart, ContextSo
 from trunkline.contracts.turns.feed_messages import StatusShown
 from trunkline.contracts.turns.journal_messages import RecordedPart
 from trunkline.contracts.turns.messages import TurnRequested
+from trunkline.contracts.turns.turn_route import TurnRoute
+from trunkline.contracts.turns.turn_router import TurnRouter
 from trunkline.policy import ActorPermissions
 from trunkline.policy.turn_permissions import initial_permissions
 from trunkline.runtime.context_window import ContextWindows
@@ -53,7 +55,7 @@ class TurnContext:
     ``history`` is the conversation before the turn, ``sent_history`` the same as the model is sent it, with old results
     shortened. ``conversation_model`` is the model that was chosen for the conversation, if any, and ``summary_record``
     its summary record in effect. With more tools than ``discovery_threshold`` the model finds most of them through
-    discovery.
+    discovery. ``route`` is what a turn router decided, None if none did.
     """
 
     request: TurnRequested
@@ -63,6 +65,7 @@ class TurnContext:
     discovery_threshold: int
     conversation_model: str | None = None
     summary_record: SummaryRecord | None = None
+    route: TurnRoute | None = None
 
     @property
     def block(self) -> BlockConfig:
@@ -75,9 +78,9 @@ class TurnContext:
         A tool of the client replaces Trunkline's tool of the same name.
         """
         tools = self.profile.tools
-        specs = select_tools(
-            tools.specs, tools.own, self.selection_settings, (*self.sent_history, *new), tools.restricted
-        )
+        subset = self.route.tools if self.route is not None else None
+        shown = (*self.sent_history, *new)
+        specs = select_tools(tools.specs, tools.own, self.selection_settings, shown, tools.restricted, subset)
         own = tuple(tools.schemas[spec.name] for spec in specs)
         if not self.request.client_tools:
             return own
@@ -107,11 +110,15 @@ class TurnContext:
 
     @property
     def preferred_model(self) -> str | None:
-        """The preferred model: the message's, else the conversation's, else the block's, else the owner's.
+        """The preferred model: the message's, else the conversation's, else the route's, else the block's, else the
+        owner's.
 
         Raises ModelError when a file that may name the model cannot be read.
         """
-        return self.profile.preferred_model(self.request.model, CHAT, self.conversation_model)
+        preferred = self.profile.preferred_model(self.request.model, CHAT, self.conversation_model)
+        if self.is_model_named or self.route is None:
+            return preferred
+        return self.route.model or preferred
 
     @property
     def is_model_named(self) -> bool:
@@ -128,7 +135,8 @@ class ContextMessages(NamedTuple):
 
 
 class ContextBuilder:
-    """Builds the contexts of turns. Call ``open`` before use. ``windows`` are those of the models."""
+    """Builds the contexts of turns. Call ``open`` before use. ``windows`` are those of the models. The profile of a
+    block contains the files that ``sources`` and ``routers`` read."""
 
     def __init__(
         self,
@@ -136,13 +144,14 @@ class ContextBuilder:
         sources: Sequence[ContextSource],
         settings: MonitorSettings,
         windows: ContextWindows,
+        routers: Sequence[TurnRouter] = (),
     ) -> None:
         self._bus = bus
         self._sources = tuple(sources)
         self._settings = settings
         self.windows = windows
         self._profiles = BlockProfileCache(
-            bus, (name for source in sources for name in getattr(source, "files", ()))
+            bus, (name for one in (*sources, *routers) for name in getattr(one, "files", ()))
         )
         self.open = self._profiles.open
         self.close = self._profiles.close

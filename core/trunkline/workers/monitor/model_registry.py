@@ -39,6 +39,10 @@ MAX_REMEMBERED_MODELS = 100
 """The number of warnings about prices that are remembered, so that names of models cannot fill log and memory."""
 
 
+NO_REASONING: Mapping[str, Any] = MappingProxyType({"reasoning_effort": "none"})
+"""The parameter that switches reasoning off, with the name that it has at every bundled adapter."""
+
+
 @dataclass(frozen=True, slots=True)
 class SelectedModel:
     """An adapter and the name of its model ("" = the adapter's default)."""
@@ -204,8 +208,13 @@ class ModelRegistry:
 
     def _send(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send one request, with its model and an id of its own, through the middleware around requests."""
-        model = request.model or self._adapter(request).default_model
-        request = replace(request, id=new_id("request"), model=model)
+        adapter = self._adapter(request)
+        model = request.model or adapter.default_model
+        parameters = request.parameters
+        if not request.reasoning:
+            wanted = {**parameters, **NO_REASONING}
+            parameters = SelectedModel(adapter, model).accepted_parameters(wanted)
+        request = replace(request, id=new_id("request"), model=model, parameters=parameters)
         if not self._around_requests:
             return self._stream(request)
         return wrap_with_middleware(self._around_requests, _with_repaired_transcript(self._stream))(request)

@@ -386,6 +386,7 @@ class TurnRunner:
             turn=request.turn,
             actor=request.actor,
             permissions=self.turn.permissions.scopes,
+            route=self.turn.started.route or None,
             adapter=choice.adapter.name,
         )
 

@@ -43,19 +43,24 @@ def select_tools(
     how: ToolSelectionSettings,
     messages: Iterable[Message],
     restricted: frozenset[str] = frozenset(),
+    subset: tuple[str, ...] | None = None,
 ) -> tuple[ToolSpec, ...]:
     """Return the tools to show after these messages.
 
     First come the tools that are always shown, by name, then the tools that were loaded or called, in that order. So
     earlier tools keep their place, which prompt caches require. Of the ``restricted`` tools only loaded ones are
-    shown.
+    shown. With a ``subset`` of names and patterns, its tools are always shown instead, and all others are found through
+    discovery.
     """
     known = {spec.name: spec for spec in (*specs, *own)}
     permitted = [spec for spec in specs if spec.name not in restricted]
     first = [spec.name for spec in permitted]
     if len(permitted) < len(specs):  # lets the model name the tools that a person would have to permit
         first.append(DISCOVER_TOOLS)
-    if how.discovery and DISCOVER_TOOLS in known:
+    if subset is not None:
+        of_subset = (spec.name for spec in permitted if any(_matches(spec, one) for one in subset))
+        first = [*of_subset, DISCOVER_TOOLS, LOAD_TOOLS]
+    elif how.discovery and DISCOVER_TOOLS in known:
         first = [*_always_shown(permitted, how), DISCOVER_TOOLS, LOAD_TOOLS]
     added = _loaded_or_called(messages, restricted)
     return tuple(known[name] for name in dict.fromkeys([*first, *added]) if name in known)

@@ -8,6 +8,7 @@ from trunkline.contracts.turns.feed_events import JournalTranslator
 from trunkline.contracts.turns.journal_messages import JournalEntry, TurnFinished
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.errors import ErrorCode
+from trunkline.telemetry import semconv
 from trunkline.workers.monitor.approval_publisher import ApprovalPublisher
 from trunkline.workers.monitor.claimed_item import ClaimedItem
 from trunkline.workers.monitor.feed_writer import FeedRegistry, FeedWriter
@@ -89,6 +90,9 @@ class TurnExecutor:
         if isinstance(choice, SelectedModel):
             attributes = model_attributes(choice.adapter.name, choice.adapter.vendor, choice.model)
             trace.get_current_span().set_attributes(attributes)
+        if (route := prepared.context.route) is not None:
+            decided = {semconv.ROUTE: route.category, semconv.ROUTE_REASON: route.reason}
+            trace.get_current_span().set_attributes(decided)
         environment = self._environment(run, prepared)
         runner = TurnRunner(
             run.turn, prepared.context, choice, feed, self._deps, environment, run.mailbox, translator

@@ -22,7 +22,7 @@ ACTOR = "monitor"
 INSTRUCTION_FILES = frozenset({"/AGENT.md", "/identity/SOUL.md", "/preferences.toml", "/sliders.json"})
 """The files of the whole memory that instruct agents or set how they work, for everybody who talks to them."""
 
-INSTRUCTION_FOLDERS = ("/personalities/", "/models/")
+INSTRUCTION_FOLDERS = ("/personalities/", "/models/", "/prompts/")
 """The folders of such files. Skills are none, because the tools of the turn could not read them. What was learned in
 ``models`` is shown only to the person of whom it was learned."""
 

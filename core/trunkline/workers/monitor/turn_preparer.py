@@ -19,6 +19,7 @@ from trunkline.workers.monitor.model_history import covers
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
 from trunkline.workers.monitor.turn import Phase
 from trunkline.workers.monitor.turn_hooks import TurnHooks
+from trunkline.workers.monitor.turn_router_caller import TurnRouterCaller
 from trunkline.workers.monitor.turn_run import TurnRun
 from trunkline_bus import Bus
 
@@ -36,7 +37,7 @@ class PreparedTurn:
 
 
 class TurnPreparer:
-    """Prepares turns. Writes nothing and calls no model."""
+    """Prepares turns. Writes nothing. Only a turn router may call a model."""
 
     def __init__(
         self,
@@ -45,12 +46,14 @@ class TurnPreparer:
         models: ModelRegistry,
         plugins: Plugins,
         parallel_calls: int,
+        routers: TurnRouterCaller,
     ) -> None:
         self._bus = bus
         self._builder = builder
         self._models = models
         self._plugins = plugins
         self._parallel_calls = parallel_calls
+        self._routers = routers
 
     async def prepare(self, run: TurnRun) -> PreparedTurn:
         """Prepare the run of a new, resumed or parked turn. Raises BusError when another worker does not answer."""
@@ -60,6 +63,7 @@ class TurnPreparer:
         context = await self._builder.build(request, run.messages)
         if forked_record is not None:
             context = replace(context, summary_record=forked_record)
+        context = await self._routed(run, context)
         hooks = TurnHooks(self._plugins, self._builder, context)
         choice = self._choose_model(context, hooks)
         if run.turn.phase is Phase.NEW:
@@ -69,6 +73,14 @@ class TurnPreparer:
         first = (TurnResumed(),) if run.parked is None else ()
         partial_text = await self._partial_text(run) if _needs_partial_text(run, choice) else ""
         return PreparedTurn(context, choice, hooks, first, partial_text)
+
+    async def _routed(self, run: TurnRun, context: TurnContext) -> TurnContext:
+        """Return the context with the recorded decision of a turn router, or with a new one if the turn is new."""
+        if run.turn.started is not None:
+            return replace(context, route=run.turn.started.route or None)
+        if context.profile.problem or any(is_immediate_cancel(control.item) for control in run.controls):
+            return context
+        return replace(context, route=await self._routers.route(self._builder.info(context)))
 
     def _choose_model(self, context: TurnContext, hooks: TurnHooks) -> SelectedModel | ModelError:
         try:
@@ -94,6 +106,7 @@ class TurnPreparer:
             derived=_derived(choice),
             summary_record=record or msgspec.UNSET,
             parts=parts,
+            route=context.route or msgspec.UNSET,
         )
 
     def _summary_record(self, context: TurnContext) -> SummaryRecord | None:

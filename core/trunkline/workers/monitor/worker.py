@@ -44,6 +44,7 @@ from trunkline.workers.monitor.turn_executor import TurnExecutor
 from trunkline.workers.monitor.turn_observer import TurnObserver
 from trunkline.workers.monitor.turn_preparer import TurnPreparer
 from trunkline.workers.monitor.turn_recorder import TurnRecorder
+from trunkline.workers.monitor.turn_router_caller import TurnRouterCaller
 
 
 class MonitorWorker(Worker):
@@ -57,11 +58,13 @@ class MonitorWorker(Worker):
         self._settings = context.config.settings.monitor
         self.drain_seconds = self._settings.drain_timeout + 1.0
         self._kill_switch = KillSwitch(context.home.path)
+        routers = [owned.item for owned in context.plugins.turn_routers()]
         self._builder = ContextBuilder(
             context.bus,
             [owned.item for owned in context.plugins.context_sources()],
             self._settings,
             ContextWindows(context.config.settings),
+            routers,
         )
         self._context_views = ContextViewHandler(context.bus, self._builder)
         self._models = MonitorModels(context, self._kill_switch, self._builder)
@@ -172,7 +175,14 @@ class MonitorWorker(Worker):
         self.resources.callback(feeds.undo)
         parallel_calls = self._settings.parallel_tool_calls
         return TurnExecutor(
-            preparer=TurnPreparer(bus, self._builder, self._models.registry, plugins, parallel_calls),
+            preparer=TurnPreparer(
+                bus,
+                self._builder,
+                self._models.registry,
+                plugins,
+                parallel_calls,
+                TurnRouterCaller(bus, plugins),
+            ),
             deps=RunnerDeps(
                 models=self._models.registry,
                 tool_caller=ToolCaller(bus, self._settings.tool_idle_timeout),

@@ -1,0 +1,1 @@
+"""Routing of turns by the kind of work, and orchestration of large tasks."""
