@@ -108,6 +108,10 @@ MEANING = {
     "block the model searches for the others and loads them. `discovery` in `block.toml` or "
     "`preferences.toml` overrides it",
     "monitor.concurrency": "the largest number of conversations that one monitor works on at once",
+    "monitor.background_concurrency": "the largest number of background turns among them; further ones wait, "
+    "also while other slots are free",
+    "monitor.background_wait": "the time after which a background turn waits like an interactive one and is not "
+    "preempted again",
     "monitor.drain_timeout": "the time that running turns have to end when the worker stops; then another "
     "monitor continues them",
     "models.prices": 'the prices of models, in US dollars per million tokens: `"openai/gpt-4.1" = { input = '

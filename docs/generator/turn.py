@@ -26,6 +26,7 @@ MEANING = {
     Phase.THINKING: "a model call is running",
     Phase.ACTING: "tool calls are running",
     Phase.PARKED: "the turn waits for a person, and no monitor holds it",
+    Phase.PREEMPTED: "the turn gave up its slot for another turn, and waits for one",
     Phase.CLOSING: "the messages are being stored",
     Phase.DONE: "the turn is over and stored",
 }

@@ -61,6 +61,8 @@ SERVICE_VERSION: Final = "service.version"
 # Trunkline
 TURN: Final = "trunkline.turn.id"
 EPOCH: Final = "trunkline.turn.epoch"
+LANE: Final = "trunkline.turn.lane"
+PREEMPTIONS: Final = "trunkline.turn.preemptions"
 STEP: Final = "trunkline.turn.step"
 CHANNEL: Final = "trunkline.channel"
 FIRST_TOKEN: Final = "trunkline.first_token"
@@ -155,6 +157,13 @@ TURNS_PARKED: Final = MetricSpec(
 )
 TURNS_RESUMED: Final = MetricSpec(
     "trunkline.turns.resumed", "counter", "{turn}", "Number of times that a parked turn resumed.", plain=True
+)
+TURNS_PREEMPTED: Final = MetricSpec(
+    "trunkline.turns.preempted",
+    "counter",
+    "{turn}",
+    "Number of times that a turn gave up its slot for another turn.",
+    plain=True,
 )
 TURNS_FINISHED: Final = MetricSpec(
     "trunkline.turns.finished", "counter", "{turn}", "Turns that ended, by reason and error."

@@ -18,6 +18,7 @@ from trunkline.contracts.turns.journal_messages import (
     ToolFinished,
     TurnFinished,
     TurnParked,
+    TurnPreempted,
     TurnRecord,
     TurnResumed,
     TurnStarted,
@@ -98,6 +99,9 @@ class TurnMetrics:
                 self._add(semconv.APPROVALS_DECIDED, allowed=str(entry.allow).lower())
             case TurnParked():
                 self._add(semconv.TURNS_PARKED)
+            case TurnPreempted():
+                turn.requested = None  # the model call is repeated
+                self._add(semconv.TURNS_PREEMPTED)
             case TurnFinished():
                 self._ended(turn, entry, time)
 

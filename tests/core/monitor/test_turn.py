@@ -23,6 +23,7 @@ from trunkline.contracts.turns.journal_messages import (
     ToolPlanned,
     TurnFinished,
     TurnParked,
+    TurnPreempted,
     TurnResumed,
     TurnStarted,
 )
@@ -269,10 +270,16 @@ class CommandRunner:
         return ModelCallFinished(step=step, text=f"text {step}", tool_calls=made)
 
 
-@given(seed=st.integers(), crashes=st.lists(st.integers(0, 30), max_size=6))
-def test_a_crash_anywhere_loses_nothing_and_repeats_no_finished_call(seed: int, crashes: list[int]) -> None:
-    """Replaying the journal after a crash at any point leads to the same kind of end: every call has one result,
-    no call with a recorded result is run again, ids are unique, and the turn is done."""
+@given(
+    seed=st.integers(),
+    crashes=st.lists(st.integers(0, 30), max_size=6),
+    preempting=st.sampled_from((0.0, 0.1, 0.4)),
+)
+def test_a_crash_anywhere_loses_nothing_and_repeats_no_finished_call(
+    seed: int, crashes: list[int], preempting: float
+) -> None:
+    """Replaying the journal after a crash or a preemption at any point leads to the same kind of end: every call has
+    one result, no call with a recorded result is run again, ids are unique, and the turn is done."""
     runner = CommandRunner(random.Random(seed))
     journal: list[JournalEntry] = []
     turn = Turn()
@@ -282,7 +289,7 @@ def test_a_crash_anywhere_loses_nothing_and_repeats_no_finished_call(seed: int, 
     for moment in range(400):
         if turn.phase is Phase.DONE:
             break
-        if moment in crashes:
+        if moment in crashes or turn.phase is Phase.PREEMPTED:
             recorded = {a.key for s in turn.steps for a in s.actions if a.outcome is not None}
             turn = Turn()
             for entry in journal:
@@ -296,6 +303,8 @@ def test_a_crash_anywhere_loses_nothing_and_repeats_no_finished_call(seed: int, 
         happened = [runner.does(command, turn)]
         if isinstance(command, ParkTurn):
             happened.insert(0, TurnResumed())
+        if runner.chance.random() < preempting:
+            happened.insert(runner.chance.randrange(len(happened) + 1), TurnPreempted())
         if runner.chance.random() < 0.1:
             happened.append(SteerRecorded(message=Message(id=f"msg_{moment}", role="user", content="more")))
         entries, todo = turn.advance(*happened)

@@ -23,6 +23,7 @@ from trunkline.contracts.turns.feed_messages import (
     ToolEnded,
     ToolStarted,
     TurnEnded,
+    lane_status,
 )
 from trunkline.contracts.turns.journal_messages import (
     ApprovalAsked,
@@ -36,7 +37,9 @@ from trunkline.contracts.turns.journal_messages import (
     SteerRecorded,
     ToolFinished,
     TurnFinished,
+    TurnPreempted,
     TurnRecord,
+    TurnResumed,
     TurnStarted,
     denial_text,
 )
@@ -84,6 +87,7 @@ class JournalTranslator:
         self._calls: dict[str, ToolCall] = {}
         self._asked: dict[str, ApprovalAsked] = {}
         self._client_tools: frozenset[str] = frozenset()
+        self._preemptions, self._waits = 0, False
         self._count: int | UnsetType = UNSET
 
     def translate(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
@@ -143,6 +147,12 @@ class JournalTranslator:
                 yield from self._settled(entry)
             case SteerRecorded(message=message):
                 yield MessageSteered(message=message)
+            case TurnPreempted():
+                self._waits, self._preemptions = True, self._preemptions + 1
+                yield lane_status(self._preemptions, waiting=True)
+            case TurnResumed() if self._waits:
+                self._waits = False
+                yield lane_status(self._preemptions, waiting=False)
             case TurnFinished():
                 yield _turn_ended(entry)
 

@@ -22,6 +22,7 @@ from msgspec import UNSET
 
 from trunkline.contracts.turns.feed_events import JOURNAL_EPOCH
 from trunkline.contracts.turns.feed_messages import (
+    LANE_STATUS,
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,
@@ -306,7 +307,7 @@ def _event_key(event: FeedEvent) -> tuple[str, str]:
             return type(event).__name__, event.call_id
         case MessageSteered():
             return type(event).__name__, event.message.id
-        case StatusShown():
-            return type(event).__name__, event.name
+        case StatusShown(name=name, data=data):  # a turn may be preempted several times
+            return type(event).__name__, f"{name} {data}" if name == LANE_STATUS else name
         case _:
             return type(event).__name__, ""

@@ -33,6 +33,16 @@ because it describes the present.
 """
 
 
+LANE_STATUS = "lane"
+"""The name of the statuses that say that a preempted turn waits for a slot, and that it continues."""
+
+
+def lane_status(preemptions: int, *, waiting: bool) -> StatusShown:
+    """Return the status of a turn that was preempted for the time number ``preemptions``."""
+    text = "The agent waits until other turns leave it a slot." if waiting else "The agent continues."
+    return StatusShown(name=LANE_STATUS, data={"waiting": waiting, "preemptions": preemptions}, text=text)
+
+
 COMPACTION_STATUS = "compaction"
 """The name of the status that says that a conversation is or was compacted."""
 

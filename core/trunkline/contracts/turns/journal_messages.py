@@ -189,6 +189,12 @@ class TurnParked(msgspec.Struct, frozen=True, kw_only=True, tag="parked"):
     """The turn waits for a person's decision and occupies no worker."""
 
 
+class TurnPreempted(msgspec.Struct, frozen=True, kw_only=True, tag="preempted"):
+    """The turn gave up its slot at a safe point and waits for another one. A model call that streamed was cut and is
+    repeated; tool calls that were sent continue, and the turn takes their results when it goes on.
+    """
+
+
 class SteerRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="steered"):
     """A message arrived while the turn ran. The model receives it at the next step. ``permissions`` are the scopes of
     the sender's credential; unset in a record of an earlier version.
@@ -231,6 +237,7 @@ JournalEntry = (
     | ApprovalAsked
     | ApprovalRecorded
     | TurnParked
+    | TurnPreempted
     | SteerRecorded
     | CancelRecorded
     | TurnFinished

@@ -1,5 +1,6 @@
 """The lanes of turns: three priorities in which turns wait for a slot of a monitor."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import UnsetType
@@ -7,6 +8,9 @@ from msgspec import UnsetType
 Lane = Literal["system", "interactive", "background"]
 """The priority of a turn, highest first. A person waits for an ``interactive`` turn, and nobody for a ``background``
 turn. ``system`` is for turns of Trunkline itself that must not wait behind people."""
+
+LANES: tuple[Lane, ...] = ("system", "interactive", "background")
+"""The lanes, highest first."""
 
 Trigger = Literal["message", "webhook", "schedule"]
 """The cause of a turn: ``message`` if a person sent it."""
@@ -18,3 +22,8 @@ def lane_of(trigger: Trigger, lane: Lane | UnsetType) -> Lane:
     if not isinstance(lane, UnsetType):
         return lane
     return "interactive" if trigger == "message" else "background"
+
+
+def highest_lane(lanes: Iterable[Lane]) -> Lane:
+    """Return the highest of these lanes; ``background`` if there are none."""
+    return min(lanes, key=LANES.index, default="background")

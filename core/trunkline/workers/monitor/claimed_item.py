@@ -5,6 +5,7 @@ A turn that only the journal brings back is represented in the same way, without
 
 from collections.abc import Iterable
 
+from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.turns.messages import InboxItem, TurnRequested
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline_bus import Bus, BusError, Delivery, StoredMessage
@@ -30,7 +31,13 @@ class ClaimedItem:
         self.first = isinstance(stored, Delivery) and not stored.redelivered
         """True when the server delivers the item for the first time and no attempt has failed here. After its own crash
         the server may wrongly report a first delivery."""
+        self.accepted_at = stored.envelope.time
         self.done = False
+
+    @property
+    def age(self) -> float:
+        """The seconds since the gateway accepted the item, by the clocks of both hosts."""
+        return max(0.0, (utc_now() - self.accepted_at).total_seconds())
 
     async def mark_in_progress(self) -> None:
         """Extend the claim on the item: report to the server that work continues."""
@@ -70,6 +77,7 @@ class RecoveredItem(ClaimedItem):
         self.item = request
         self.delivery = None
         self.first = False
+        self.accepted_at = behind.accepted_at
         self.done = False
 
     async def finish(self) -> None:

@@ -12,6 +12,7 @@ import anyio
 
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.turns.journal_messages import JournalEntry, TurnFinished, TurnRecord, TurnStarted
+from trunkline.contracts.turns.lanes import Lane, highest_lane, lane_of
 from trunkline.contracts.turns.messages import (
     ApprovalDecided,
     InboxItem,
@@ -24,7 +25,12 @@ from trunkline.workers.monitor.approval_publisher import ApprovalPublisher, Publ
 from trunkline.workers.monitor.claimed_item import ClaimedItem, RecoveredItem
 from trunkline.workers.monitor.inbox import Inbox
 from trunkline.workers.monitor.journal import Fenced, Journal
-from trunkline.workers.monitor.mailbox import TurnMailbox, is_immediate_cancel
+from trunkline.workers.monitor.mailbox import (
+    TurnMailbox,
+    is_control_item,
+    is_immediate_cancel,
+    requested_turn,
+)
 from trunkline.workers.monitor.membership import Membership
 from trunkline.workers.monitor.parked_turns import ParkedTurn
 from trunkline.workers.monitor.slots import TurnSlot, TurnSlots
@@ -36,6 +42,9 @@ from trunkline_bus import BusError, DecodeError, RemoteFault, SubjectError
 from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
+
+WAITING_PHASES = (Phase.DONE, Phase.PARKED, Phase.PREEMPTED)
+"""The phases in which no monitor works on a turn."""
 
 MAX_ATTEMPTS = 3
 """Attempts to run a turn that fails unexpectedly, before it is given up."""
@@ -66,6 +75,12 @@ class ConversationQueue:
         """Items in the order in which they were accepted, whether delivered or recovered."""
         self._messages: list[Message] = []
         self._mailbox: TurnMailbox | None = None
+        self._slot: TurnSlot | None = None
+        """The slot of the item that is handled or that waits to be."""
+        self._current: ClaimedItem | None = None
+        """That item."""
+        self._preemptions = 0
+        """How often the unfinished turn was preempted here."""
         self.partition = -1
         """The partition that the items come from."""
         self.working = False
@@ -83,6 +98,7 @@ class ConversationQueue:
         self.partition, self.closed = claimed.partition, False
         if self._mailbox is None or not self._mailbox.put(claimed):
             self._enqueue(claimed)
+        self._update_lane(claimed)
 
     def close(self) -> tuple[ClaimedItem, ...]:
         """Start nothing more, and return the items that have not started. A running turn continues."""
@@ -128,11 +144,44 @@ class ConversationQueue:
 
         ``expected`` is the next item before the slot is acquired; afterwards it may be another item, or none.
         """
-        async with self._slots.acquire(lambda: self._has_started(expected)) as slot:
-            claimed = self._next()
+        slot = self._slots.slot(lambda: self._has_started(expected))
+        slot.change(*self._urgency(expected))
+        slot.note_preemptions(self._preemptions)
+        self._slot, self._current = slot, expected
+        try:
+            await slot.take(expected.age if expected.first else 0.0)
+            claimed = self._current = self._next()
             if claimed is not None:
+                slot.change(*self._urgency(claimed))
                 self._queue.remove(claimed)
                 await self._handle_with_retry(claimed, slot)
+        finally:
+            slot.release()
+            self._slot = self._current = None
+
+    def _urgency(self, claimed: ClaimedItem) -> tuple[Lane, bool]:
+        """Return the lane of an item, and whether it is about a control item.
+
+        A conversation's turns run one after the other, so an item has the highest lane of all items that wait behind
+        it: a person's message does not wait for a turn in the background.
+        """
+        waiting = (claimed, *self._queue)
+        is_control = any(
+            is_control_item(other.item) and other.item.turn == claimed.item.turn for other in waiting
+        )
+        requests = [request for other in waiting if (request := requested_turn(other.item)) is not None]
+        return highest_lane(lane_of(request.trigger, request.lane) for request in requests), is_control
+
+    def _update_lane(self, arrived: ClaimedItem) -> None:
+        """Move the current item to the lane that it has now that another item has arrived."""
+        slot, current = self._slot, self._current
+        if slot is None or current is None:
+            return
+        if self._mailbox is None:
+            return slot.change(*self._urgency(current))
+        request = requested_turn(arrived.item)
+        if request is not None:  # a person's message, for the turn that runs or behind it
+            slot.change(highest_lane((slot.lane, lane_of(request.trigger, request.lane))), slot.is_control)
 
     def _next(self) -> ClaimedItem | None:
         """Return the next item: one about the unfinished turn if there is one, else the oldest.
@@ -165,7 +214,9 @@ class ConversationQueue:
         backoff, attempts = Backoff(0.2, 5.0), 0
         while True:
             try:
-                return await (self._handle(claimed) if attempts < MAX_ATTEMPTS else self._give_up(claimed))
+                return await (
+                    self._handle(claimed, slot) if attempts < MAX_ATTEMPTS else self._give_up(claimed)
+                )
             except Fenced:
                 self._inbox.release(claimed)
                 raise
@@ -185,7 +236,7 @@ class ConversationQueue:
                     )
             await slot.wait_without(backoff.sleep)
 
-    async def _handle(self, claimed: ClaimedItem) -> None:
+    async def _handle(self, claimed: ClaimedItem, slot: TurnSlot) -> None:
         # The item leaves the inbox last, in every branch: until then the server delivers it again after a crash, and
         # the journal records the progress of the turn (ADR 0002, 0005). So each branch may run twice, in two monitors.
         #
@@ -199,14 +250,14 @@ class ConversationQueue:
         if isinstance(claimed.item, ApprovalDecided | TurnCancelRequested):
             parked = self._executor.take_parked(claimed.item.turn, self._journal.last_seq)
             if parked is not None and parked.turn.request is not None:
-                return await self._run(claimed, parked.turn, parked.turn.request, parked.epoch, parked)
+                return await self._run(claimed, parked.turn, parked.turn.request, parked.epoch, slot, parked)
         # From here on the journal decides. It is read after the monitor that hands the conversation over has stopped
         # writing (ADR 0008). If two monitors write nevertheless, the second writer is Fenced.
         records = await self._settled_records(claimed)
         turn, request = _replay_turn(records), _request(records, claimed.item)
         if isinstance(claimed.item, TurnSteered) and _is_too_late(turn, claimed.item):
             claimed.item = claimed.item.request  # the message starts a new turn
-            return await self._handle(claimed)
+            return await self._handle(claimed, slot)
         if request is None:
             return await self._inbox.settle(claimed)
         if turn.phase is Phase.DONE:
@@ -232,7 +283,7 @@ class ConversationQueue:
             await self._approvals.publish_decisions(turn, PublishedApprovals())
         # Each run has a new epoch, even after a crash of this monitor, so that readers of the feed can distinguish the
         # runs (ADR 0004).
-        await self._run(claimed, turn, request, records[-1].epoch + 1 if records else 1)
+        await self._run(claimed, turn, request, records[-1].epoch + 1 if records else 1, slot)
 
     async def _requeue_behind(self, first_turn: str, claimed: ClaimedItem) -> None:
         """Queue the item again. Run the turn ahead of the item first, unless that turn waits for a person."""
@@ -254,16 +305,19 @@ class ConversationQueue:
         turn: Turn,
         request: TurnRequested,
         epoch: int,
+        slot: TurnSlot,
         parked: ParkedTurn | None = None,
     ) -> None:
+        slot.note_preemptions(turn.preemptions)
         # The mailbox is created before the queue is searched, so an item that is offered meanwhile is in one of the
-        # two. Cancels are taken out of the mailbox at once: they apply before the run starts any work.
+        # two. Cancels and decisions are taken out of the mailbox at once: they apply before the run starts any work,
+        # and before a turn without a slot yields.
         controls = [] if isinstance(claimed.item, TurnRequested) else [claimed]
         self._mailbox = TurnMailbox(request.turn)
         for queued in tuple(self._queue):
             if self._mailbox.put(queued):
                 self._queue.remove(queued)
-        controls.extend(self._mailbox.take_cancels())
+        controls.extend(self._mailbox.take_controls())
         run = TurnRun(
             turn=turn,
             request=request,
@@ -273,6 +327,7 @@ class ConversationQueue:
             mailbox=self._mailbox,
             journal=self._journal,
             messages=self._messages,
+            slot=slot,
             parked=parked,
         )
         try:
@@ -284,11 +339,21 @@ class ConversationQueue:
             self._mailbox = None
         if isinstance(claimed.item, TurnSteered) and _is_too_late(turn, claimed.item):
             return self._enqueue(claimed)
+        if turn.phase is Phase.PREEMPTED:
+            return self._requeue_preempted(claimed, turn, request)
         # The inbox item is settled last. After a crash before this line the server delivers it again: _handle
         # finds the turn done or parked, publishes what is missing, and settles the item (ADR 0025). After a BusError
         # here the queue does the same.
         await self._publish_end(turn, request, run.published)
         await self._inbox.settle(claimed)
+
+    def _requeue_preempted(self, claimed: ClaimedItem, turn: Turn, request: TurnRequested) -> None:
+        """Let a preempted turn wait for a slot. Its inbox item stays claimed, so that the server delivers it again if
+        this monitor crashes; then the journal resumes the turn, as after any crash (ADR 100)."""
+        self._preemptions = turn.preemptions
+        claimed.first = False
+        claimed.item = request  # the journal has a decision or a message that the item brought
+        self._enqueue(claimed)
 
     async def _publish_end(self, turn: Turn, request: TurnRequested, published: PublishedApprovals) -> None:
         """Publish the approvals of a turn that ended or parked, and the fact that the turn finished, if it did."""
@@ -303,7 +368,7 @@ class ConversationQueue:
         """
         turn = current.item.turn
         records = await self._journal.replay(turn)
-        while records and _replay_turn(records).phase not in (Phase.DONE, Phase.PARKED):
+        while records and _replay_turn(records).phase not in WAITING_PHASES:
             if self._is_cancelled(current):
                 break
             if not await self._membership.is_finishing(records[-1].owner, current.conversation):

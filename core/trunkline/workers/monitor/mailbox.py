@@ -42,9 +42,9 @@ class TurnMailbox:
         self._on_put()
         return True
 
-    def take_cancels(self) -> list[ClaimedItem]:
-        """Remove and return the cancels, so that they apply before the run starts any work."""
-        found = [claimed for claimed in self._items if isinstance(claimed.item, TurnCancelRequested)]
+    def take_controls(self) -> list[ClaimedItem]:
+        """Remove and return the cancels and decisions, so that they apply before the run starts any work."""
+        found = [claimed for claimed in self._items if is_control_item(claimed.item)]
         for claimed in found:
             self._items.remove(claimed)
         self._taken.extend(found)
@@ -76,6 +76,22 @@ class TurnMailbox:
 def is_immediate_cancel(item: InboxItem) -> bool:
     """Report whether the item ends its turn at once, including running work."""
     return isinstance(item, TurnCancelRequested) and item.mode == "now"
+
+
+def is_control_item(item: InboxItem) -> bool:
+    """Report whether the item is a person's decision about a call or the cancel of a turn."""
+    return isinstance(item, ApprovalDecided | TurnCancelRequested)
+
+
+def requested_turn(item: InboxItem) -> TurnRequested | None:
+    """Return the message that the item brings; None for an item without one."""
+    match item:
+        case TurnRequested():
+            return item
+        case TurnSteered(request=request):
+            return request
+        case _:
+            return None
 
 
 def journal_entry_for(claimed: ClaimedItem, turn: Turn) -> JournalEntry | None:

@@ -35,6 +35,7 @@ from trunkline.contracts.turns.journal_messages import (
     SteerRecorded,
     ToolFinished,
     TurnFinished,
+    TurnPreempted,
     TurnResumed,
 )
 from trunkline.errors import ErrorCode, ModelError
@@ -47,6 +48,7 @@ from trunkline.workers.monitor.mailbox import TurnMailbox, journal_entry_for
 from trunkline.workers.monitor.model_call import ModelCallConfig, ModelCaller
 from trunkline.workers.monitor.model_history import summarised_history
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
+from trunkline.workers.monitor.slots import TurnSlot
 from trunkline.workers.monitor.tool_caller import ToolCaller
 from trunkline.workers.monitor.tool_command import COMMAND as TOOL_COMMAND
 from trunkline.workers.monitor.tool_command import answer_command, find_command
@@ -100,7 +102,8 @@ class RunnerEnvironment:
     """The environment of one turn. A durable turn and the bare agent loop differ only in this.
 
     ``approval_timeout`` is the number of seconds to wait for a person's decision about a call. ``commands`` is true
-    when people write the messages and may run a tool by ``/tool``.
+    when people write the messages and may run a tool by ``/tool``. ``slot`` is the slot that the turn may have to give
+    up; None for a turn without one.
     """
 
     record: RecordCallback
@@ -109,6 +112,7 @@ class RunnerEnvironment:
     stop: StopRule
     approval_timeout: float
     commands: bool = False
+    slot: TurnSlot | None = None
 
 
 class TurnRunner:
@@ -152,7 +156,7 @@ class TurnRunner:
     async def run(
         self, first: Sequence[JournalEntry], controls: tuple[ClaimedItem, ...] = (), partial_text: str = ""
     ) -> None:
-        """Start with these entries and run until the turn is done or parked.
+        """Start with these entries and run until the turn is done, parked or preempted.
 
         ``partial_text`` is the text of an interrupted model call that readers have. Raises Fenced (from
         ``record``) when the turn has another owner, and BusError when the bus stays unavailable.
@@ -161,7 +165,9 @@ class TurnRunner:
         async with anyio.create_task_group() as tasks:
             await self._advance([*first], controls, tasks)
             self._mailbox.watch(lambda: self._send.send_nowait(None))
-            while self.turn.phase not in (Phase.DONE, Phase.PARKED):
+            if self._environment.slot is not None:
+                self._environment.slot.watch(lambda: self._send.send_nowait(TurnPreempted()))
+            while self.turn.phase not in (Phase.DONE, Phase.PARKED, Phase.PREEMPTED):
                 await self._advance(*await self._next_input(), tasks)
             tasks.cancel_scope.cancel()
 
@@ -192,7 +198,10 @@ class TurnRunner:
         control_entries = [(claimed, journal_entry_for(claimed, self.turn)) for claimed in controls]
         inputs = [limited for entry in inputs for limited in self._within_limit(entry)]
         inputs = [*inputs, *(entry for _, entry in control_entries if entry is not None)]
-        settled = [await self._cut_if_cancelled(entry) for entry in inputs]
+        slot = self._environment.slot
+        if slot is not None and slot.must_yield:
+            inputs.append(TurnPreempted())  # the turn starts no further call; a second entry is dropped
+        settled = [await self._cut_work(entry) for entry in inputs]
         entries, commands = self.turn.advance(*settled, stop=self._environment.stop)
         if entries:
             await self._environment.record(entries)
@@ -221,15 +230,22 @@ class TurnRunner:
             return replayed_events(self.turn, self._translator, partial_text=self._partial_text)
         return (event for entry in entries for event in self._translator.translate_new(entry))
 
-    async def _cut_if_cancelled(self, entry: JournalEntry) -> JournalEntry:
-        """For an immediate cancel, cut the running work and add the text so far to the entry."""
+    async def _cut_work(self, entry: JournalEntry) -> JournalEntry:
+        """For an immediate cancel, cut the running work and add the text so far to the entry. For a preemption, cut the
+        model call; its text stays in the feed. Tool calls run on, and their results stay in the effect ledger.
+        """
+        if isinstance(entry, TurnPreempted) and self.turn.accepts(entry):
+            for scope in self._scopes:
+                scope.cancel()
+            if self._text is not None:
+                await self._text.close()
         if not isinstance(entry, CancelRecorded) or entry.mode != "now":
             return entry
         for scope in self._scopes:
             scope.cancel()
         for action in self.turn.steps[-1].sent if self.turn.steps else ():
             await self._deps.tool_caller.cancel(action.key, f"cancelled by {entry.by}")
-        if self.turn.phase is not Phase.THINKING:
+        if self.turn.phase not in (Phase.THINKING, Phase.PREEMPTED):
             return entry
         if self._text is None:  # a former owner of the turn streamed the text
             partial, self._partial_text = self._partial_text, ""

@@ -33,6 +33,7 @@ from trunkline.contracts.turns.journal_messages import (
     ToolPlanned,
     TurnFinished,
     TurnParked,
+    TurnPreempted,
     TurnResumed,
     TurnStarted,
     denial_text,
@@ -53,6 +54,7 @@ class Phase(Enum):
     THINKING = "thinking"
     ACTING = "acting"
     PARKED = "parked"
+    PREEMPTED = "preempted"
     CLOSING = "closing"
     DONE = "done"
 
@@ -144,6 +146,8 @@ class Turn:
         self.reason: FinishReason = "stop"
         self.code: ErrorCode | None = None
         self.detail = ""
+        self.preemptions = 0
+        """How often the turn gave up its slot for another turn."""
         self.stopping = False
         self.cancelled: CancelRecorded | None = None
         """The entry that cancelled the turn, if it was cancelled."""
@@ -264,6 +268,8 @@ def _apply_state(turn: Turn, entry: JournalEntry) -> None:
             _note_steered(turn, entry.message)
         case ToolPlanned() | ToolFinished() | ApprovalAsked() | ApprovalRecorded():
             _note_of_call(turn, entry)
+        case TurnPreempted():
+            turn.preemptions += 1
         case TurnFinished():
             turn.finished = entry
         case ModelCallPlanned() | TurnParked():
@@ -434,6 +440,11 @@ def _after_cancel_of_calls(turn: Turn) -> Phase:
     return Phase.CLOSING if turn.reason == "cancelled" else _after_tool(turn)
 
 
+def _after_preemption(turn: Turn) -> Phase:
+    """Continue with the calls of the last answer, or with the next model call."""
+    return Phase.ACTING if turn.steps and turn.steps[-1].open else Phase.READY
+
+
 Next = Phase | Callable[[Turn], Phase]
 
 TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
@@ -442,6 +453,7 @@ TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
         ModelCallPlanned: Phase.THINKING,
         SteerRecorded: Phase.READY,
         CancelRecorded: Phase.CLOSING,
+        TurnPreempted: Phase.PREEMPTED,
         TurnResumed: Phase.READY,
         TurnFinished: Phase.DONE,
     },
@@ -450,6 +462,7 @@ TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
         ModelCallFailed: Phase.CLOSING,
         SteerRecorded: Phase.THINKING,
         CancelRecorded: _after_cancel,
+        TurnPreempted: Phase.PREEMPTED,
         TurnResumed: Phase.READY,
         TurnFinished: Phase.DONE,
     },
@@ -461,6 +474,7 @@ TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
         TurnParked: Phase.PARKED,
         SteerRecorded: Phase.ACTING,
         CancelRecorded: _after_cancel_of_calls,
+        TurnPreempted: Phase.PREEMPTED,
         TurnResumed: Phase.ACTING,
         TurnFinished: Phase.DONE,
     },
@@ -470,6 +484,7 @@ TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
         TurnResumed: Phase.ACTING,
         TurnFinished: Phase.DONE,
     },
+    Phase.PREEMPTED: {TurnResumed: _after_preemption, TurnFinished: Phase.DONE},
     Phase.CLOSING: {TurnFinished: Phase.DONE, TurnResumed: Phase.CLOSING},
     Phase.DONE: {},
 }

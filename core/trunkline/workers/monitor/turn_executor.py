@@ -57,7 +57,7 @@ class TurnExecutor:
         self._runners: set[TurnRunner] = set()
 
     async def run(self, run: TurnRun) -> None:
-        """Run the turn until it is done or parked. Raises Fenced and BusError."""
+        """Run the turn until it is done, parked or preempted. Raises Fenced and BusError."""
         try:
             with self._observer.observe(run):
                 await self._run(run)
@@ -122,6 +122,7 @@ class TurnExecutor:
             stop=prepared.hooks.stop_reason,
             approval_timeout=self._approvals.decision_timeout(run.request),
             commands=True,
+            slot=run.slot,
         )
 
     def _keep_parked(self, run: TurnRun, feed: FeedWriter, translator: JournalTranslator) -> bool:

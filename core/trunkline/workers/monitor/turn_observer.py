@@ -5,10 +5,12 @@ from contextlib import contextmanager
 
 from opentelemetry import trace
 
+from trunkline.contracts.turns.lanes import lane_of
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.block_status import BlockStatusPublisher
 from trunkline.workers.monitor.journal import Fenced
+from trunkline.workers.monitor.turn import Phase
 from trunkline.workers.monitor.turn_run import TurnRun
 from trunkline_bus import remote_parent, start_span
 
@@ -39,6 +41,8 @@ class TurnObserver:
                 ) as span,
             ):
                 yield
+                if run.turn.phase is Phase.PREEMPTED:
+                    span.set_attribute(semconv.PREEMPTIONS, run.turn.preemptions)
                 if run.turn.code is not None:
                     span.set_status(trace.StatusCode.ERROR, run.turn.code)
                 error = run.turn.code
@@ -58,4 +62,5 @@ def _attributes(run: TurnRun) -> dict[str, str | int]:
         semconv.GEN_AI_CONVERSATION_ID: run.request.conversation,
         semconv.TURN: run.request.turn,
         semconv.EPOCH: run.epoch,
+        semconv.LANE: lane_of(run.request.trigger, run.request.lane),
     }

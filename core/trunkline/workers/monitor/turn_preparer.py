@@ -140,7 +140,7 @@ def _compaction_status(record: SummaryRecord | None, context: TurnContext) -> It
 def _needs_partial_text(run: TurnRun, choice: SelectedModel | ModelError) -> bool:
     """Report whether the interrupted text is used: the model can continue the text, or a cancel ends the turn with the
     text."""
-    if run.turn.phase is not Phase.THINKING:
+    if run.turn.phase not in (Phase.THINKING, Phase.PREEMPTED):
         return False
     can_continue = isinstance(choice, SelectedModel) and choice.adapter.continues
     return can_continue or any(is_immediate_cancel(control.item) for control in run.controls)

@@ -9,6 +9,7 @@ from trunkline.workers.monitor.claimed_item import ClaimedItem
 from trunkline.workers.monitor.journal import Journal
 from trunkline.workers.monitor.mailbox import TurnMailbox
 from trunkline.workers.monitor.parked_turns import ParkedTurn
+from trunkline.workers.monitor.slots import TurnSlot
 from trunkline.workers.monitor.turn import Turn
 
 
@@ -28,6 +29,7 @@ class TurnRun:
     mailbox: TurnMailbox
     journal: Journal
     messages: list[Message]
+    slot: TurnSlot
     parked: ParkedTurn | None = None
     published: PublishedApprovals = field(init=False)
     """The approvals of the turn that were published."""

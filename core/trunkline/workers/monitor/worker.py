@@ -6,6 +6,7 @@ from typing import ClassVar
 import anyio
 from msgspec.structs import replace
 
+from trunkline.config.settings import MonitorSettings
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.turns.subjects import TURN_CONTEXT
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
@@ -38,7 +39,7 @@ from trunkline.workers.monitor.message_writer import MessageWriter
 from trunkline.workers.monitor.monitor_models import MonitorModels
 from trunkline.workers.monitor.queue_registry import QueueRegistry
 from trunkline.workers.monitor.runner import RunnerDeps
-from trunkline.workers.monitor.slots import TurnSlots
+from trunkline.workers.monitor.slots import SlotRules, TurnSlots
 from trunkline.workers.monitor.tool_caller import ToolCaller
 from trunkline.workers.monitor.turn_executor import TurnExecutor
 from trunkline.workers.monitor.turn_observer import TurnObserver
@@ -78,7 +79,7 @@ class MonitorWorker(Worker):
         self._messages = MessageWriter(context.bus)
         self._approvals = ApprovalPublisher(context.bus, context.config.settings.approvals)
         self._recorder = TurnRecorder(context.bus, context.id, self._approvals)
-        self._slots = TurnSlots(self._settings.concurrency)
+        self._slots = TurnSlots(_slot_rules(self._settings))
         self._membership = Membership(context.bus, context.id)
         self._inbox = Inbox(
             context.bus,
@@ -222,6 +223,14 @@ class MonitorWorker(Worker):
                 orphan_spans.check_later(request.traceparent.split("-")[1])
 
         return check_trace
+
+
+def _slot_rules(settings: MonitorSettings) -> SlotRules:
+    return SlotRules(
+        slots=settings.concurrency,
+        background=settings.background_concurrency,
+        longest_wait=settings.background_wait,
+    )
 
 
 def _http_auth(context: WorkerContext) -> HttpAuth:
