@@ -90,6 +90,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "channels/telegram/tests/test_telegram.py",
         "channels/discord/tests/test_discord.py",
         "channels/slack/tests/test_slack.py",
+        "channels/matrix/tests/test_matrix.py",
         "channels/telegram/tests/test_telegram_media.py",
     ),
     "MB-F22": planned(

@@ -1,0 +1,65 @@
+"""The channel as a process of its own, killed between each pair of steps and at random: nothing is lost or repeated."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.support.chat_installation import ChatInstallation, chat_installation, random_kills
+from trunkline.api.testing import wait_until
+
+from .homeserver import BOT, OWNER, TOKEN, Fault, Homeserver, homeserver
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+Running = tuple[ChatInstallation, Homeserver]
+
+
+@pytest.fixture(scope="module")
+async def running(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+    """The installation, which the tests of this module share. The first start is over: from then on nothing is lost."""
+    async with homeserver() as server:
+        section = {
+            "homeserver": server.url, "user": BOT, "owners": [OWNER], "edit_seconds": 0.05, "lease_seconds": 1,
+        }  # fmt: skip
+        home = tmp_path_factory.mktemp("home")
+        environ = {"MATRIX_ACCESS_TOKEN": TOKEN}
+        async with chat_installation(home, "matrix", section, server, environ) as installation:
+            await installation.start()
+            await wait_until(lambda: server.calls.count("sync") >= 2)
+            yield installation, server
+
+
+STARTING = ("whoami", "sync")
+"""Calls of a channel that starts."""
+
+RUNNING = ("send", "edit")
+
+STEPS = [(name, when) for name in (*STARTING, *RUNNING) for when in ("before", "after")]
+
+
+@pytest.mark.parametrize(("name", "when"), STEPS)
+async def test_a_kill_between_two_steps_loses_and_repeats_nothing(
+    running: Running, name: str, when: str
+) -> None:
+    """The process ends before the homeserver acts, or after it acted and before the process knows."""
+    installation, server = running
+    word = f"step{STEPS.index((name, when))}"
+    if name in STARTING:
+        installation.channels.kill()
+    else:
+        await installation.start()
+    server.faults.append(Fault(name, **{when: installation.channels.kill}))  # type: ignore[arg-type]
+    installation.ask(word)
+    if not installation.channels.alive:
+        installation.channels.launch()
+    await wait_until(lambda: not server.faults)
+    await installation.until_answered([word])
+
+
+async def test_random_kills_lose_and_repeat_nothing(running: Running) -> None:
+    """Kills at any moment, in the middle of growing answers, while messages arrive."""
+    installation, server = running
+    words = await installation.kill_at_random(random_kills("matrix"))
+    installation.ask("last")
+    await installation.until_answered([*words, "last"])
+    assert server.problems == []
