@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.gateway.access import HttpRoute as HttpRoute
     from trunkline.contracts.gateway.access import Identity as Identity
     from trunkline.contracts.gateway.access import StaticSite as StaticSite
+    from trunkline.contracts.gateway.client import GatewayClient as GatewayClient
     from trunkline.contracts.gateway.locale import Locale as Locale
     from trunkline.contracts.gateway.messages import ConversationView as ConversationView
     from trunkline.contracts.gateway.messages import MessageAccepted as MessageAccepted

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.tools.subjects import DELEGATED_CALL_TOOL as DELEGATED_CALL_TOOL
     from trunkline.contracts.tools.subjects import DELEGATED_CANCEL_CALL as DELEGATED_CANCEL_CALL
     from trunkline.contracts.tools.subjects import DELEGATED_LIST_TOOLS as DELEGATED_LIST_TOOLS
+    from trunkline.contracts.tools.subjects import LIST_TOOLS as LIST_TOOLS
     from trunkline.contracts.tools.tool import CanonicalCall as CanonicalCall
     from trunkline.contracts.tools.tool import Proceed as Proceed
     from trunkline.contracts.tools.tool import SourceContext as SourceContext

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from trunkline.contracts.turns.feed_messages import ToolProgressed as ToolProgressed
     from trunkline.contracts.turns.feed_messages import ToolStarted as ToolStarted
     from trunkline.contracts.turns.feed_messages import TurnEnded as TurnEnded
+    from trunkline.contracts.turns.journal_messages import ApprovalAsked as ApprovalAsked
+    from trunkline.contracts.turns.journal_messages import ApprovalRecorded as ApprovalRecorded
     from trunkline.contracts.turns.journal_messages import JournalEntry as JournalEntry
+    from trunkline.contracts.turns.journal_messages import ToolFinished as ToolFinished
     from trunkline.contracts.turns.journal_messages import TurnFinished as TurnFinished
     from trunkline.contracts.turns.journal_messages import TurnStarted as TurnStarted
     from trunkline.contracts.turns.messages import FinishReason as FinishReason

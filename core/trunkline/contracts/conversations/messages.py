@@ -33,12 +33,13 @@ the text, no model receives it, and it is no evidence.
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """A model's request to run a tool. ``id`` is unique within the turn. ``arguments`` are the arguments as the model
-    sent them.
+    sent them. ``timeout`` limits the call to fewer seconds than the tool's own limit; unset unless an adapter sets it.
     """
 
     id: str
     name: str
     arguments: dict[str, Any] = {}
+    timeout: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

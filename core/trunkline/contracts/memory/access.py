@@ -100,8 +100,8 @@ class CallerAccess:
         holds_settings = not parts or (parts[0] in (BLOCKS_FOLDER, "archive") and len(parts) < 3)
         if paths.is_owner_only(path) or holds_settings:
             raise ToolError(
-                f"{self.path_in_block(path)} contains the permissions of agents, so only the owner can change it. "
-                "Nothing was changed.",
+                f"{self.path_in_block(path)} contains the permissions of agents or workflows, so only the owner can "
+                "change it. Nothing was changed.",
                 kind="permission_denied",
             )
         if paths.is_chunk_path(path):

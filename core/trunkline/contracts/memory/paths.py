@@ -16,6 +16,9 @@ from trunkline_bus import key_of
 AUDIT_FOLDER, COST_FOLDER, BUDGET_FOLDER = "audit", "costs", "budgets"
 """The folders of the audit log, of the cost ledger, and of the events of budgets."""
 
+WORKFLOW_FOLDER = "workflows"
+"""The folder of a block with the workflows that the owner installed, and the records of their runs."""
+
 LOG_FOLDERS = (AUDIT_FOLDER, COST_FOLDER, BUDGET_FOLDER)
 """Folders that only Trunkline writes, one line for each event. Nobody remembered their text, so no search returns
 it."""
@@ -60,13 +63,14 @@ def layer_folder(layer: Layer, block: str, actor: str) -> str:
 
 def is_owner_only(path: str) -> bool:
     """Report whether only the owner may change a path, in any way: who may enter (identities), the permissions of
-    agents (policies and each block's settings), and the logs that Trunkline writes.
+    agents (policies and each block's settings), the workflows of a block, and the logs that Trunkline writes.
 
     The preferences are not owner-only, because they are choices and not limits. Agents may write them by a call that
     shows a person the text. An import does not change them without notice (``is_preferences``).
     """
     parts = [part.casefold() for part in path.split("/") if part not in ("", ".")]
-    settings = len(parts) == 3 and parts[0] in (BLOCKS_FOLDER, "archive") and parts[2] == BLOCK_FILE
+    of_block = parts[2:] if parts and parts[0] in (BLOCKS_FOLDER, "archive") else []
+    settings = of_block == [BLOCK_FILE] or of_block[:1] == [WORKFLOW_FOLDER]
     return settings or (bool(parts) and parts[0] in (IDENTITY_FOLDER, "policies", *LOG_FOLDERS))
 
 

@@ -177,7 +177,7 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     ``again`` is true if the call may have been requested before, so that another worker may run it or the ledger may
     hold its outcome; if ``again`` is false, a read is run without looking into the ledger. ``permissions`` are the
     caller's scopes (``tools:*``, ``memory:/path/*``): the call may do only what both they and the block's own
-    permissions allow.
+    permissions allow. ``timeout`` limits the call to fewer seconds than the tool's own limit; unset for no such limit.
     """
 
     call: str
@@ -192,6 +192,7 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     answers: tuple[QuestionAnswer, ...] = ()
     again: bool = False
     permissions: tuple[str, ...] = ("*",)
+    timeout: float | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def has_decisions(self) -> bool:

@@ -62,6 +62,7 @@ class ToolCaller:
             answers=command.answers,
             again=command.again,
             permissions=command.permissions,
+            timeout=command.call.timeout,
         )
         deadline = anyio.current_time() + NO_WORKER_TIMEOUT
         heard = command.again

@@ -295,6 +295,8 @@ class CallExecutor:
             await anyio.lowlevel.checkpoint_if_cancelled()  # raises when the call was stopped meanwhile
             attempt.started = True
             timeout = deps.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
+            if not isinstance(run.call.timeout, msgspec.UnsetType):
+                timeout = min(timeout, run.call.timeout)
             activity = deps.record_activity(listed.owner, "tool")
             return await run_tool(
                 listed.tool,
