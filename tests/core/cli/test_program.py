@@ -46,7 +46,9 @@ def test_every_command_has_a_help_with_examples() -> None:
 
 CONVERSE = {"attach", "chat", "conversations open"}
 SERVE = {"up", "run", "mcp serve", "mcp login", "remote invite", "remote join", "remote serve"}
-PRINT_A_TEXT = {"auth export", "completion", "remote accounts", "results show", "service logs"}
+PRINT_A_TEXT = {
+    "auth export", "completion", "remote accounts", "results show", "service logs", "workflows schema",
+}  # fmt: skip
 CHANGE_SETTINGS = {
     "mcp add", "mcp remove", "remote revoke", "service install", "service restart", "service uninstall",
     *(f"plugins {name}" for name in ("disable", "enable", "install", "new", "release", "remove")),

@@ -28,6 +28,8 @@ ELSEWHERE = {
     "file_info": "the workspace",
     "find_files": "the workspace",
     "get_current_time": "the clock",
+    "workflow_approval": "the word approved",
+    "workflow_wait": "the clock",
     "git": "a program",
     "git_commit": "a program",
     "git_status": "a program",

@@ -230,6 +230,8 @@ OWN_WORDS = {
     "background_task_status": "a state and figures",
     "file_info": "kind, size and time of a file that the call names",
     "get_current_time": "the clock",
+    "workflow_approval": "the word approved",
+    "workflow_wait": "the clock",
     "list_background_tasks": "states and figures",
     "list_blocks": "what the owner made",
     "send_file": "name, size and type of a file that the call names",
