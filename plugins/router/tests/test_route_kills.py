@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.integration.shared_platforms import ALL_WORKERS
 from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
@@ -83,9 +84,8 @@ async def until(holds: Callable[[], bool]) -> None:
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
     home = tmp_path_factory.mktemp("routes")
     config = {"runtime.provider_adapter": "noting"}
-    workers = ("gateway", "monitor", "tools", "memory")
     async with process_platform(
-        home, config=config, plugins={"noting": ADAPTER}, workers=workers
+        home, config=config, plugins={"noting": ADAPTER}, workers=ALL_WORKERS
     ) as platform:
         write = WriteMemory(path="preferences.toml", content="[router]\non = true\n", actor="owner")
         await platform.bus.call(MEMORY_WRITE, write)

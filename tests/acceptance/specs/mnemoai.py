@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ..requirement import Requirement, done, planned
+from ..requirement import Requirement, done
 
 REQUIREMENTS: Mapping[str, Requirement] = {
     "MN-F1": done(
@@ -26,8 +26,8 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "bound sets: always = memory, describe_image, fs_read",
         "plugins/router/tests/test_routed_turns.py::test_MN_F4_a_category_binds_tools_and_a_model",
     ),
-    "MN-F8": planned(16, "for full: decompose into ordered subtasks with category → workers"),
-    "MN-F9": planned(16, "decomposition = JSON list [{description, category}], ≤5 by prompt"),
+    "MN-F8": done("for full: decompose into ordered subtasks with category → workers"),
+    "MN-F9": done("decomposition = JSON list [{description, category}], ≤5 by prompt"),
     "MN-F10": done(
         "limits: RECURSION_LIMIT 200, MAX_RETRIES 5 (delay 1.0, backoff 2.0",
         "plugins/failover/tests/test_failover.py",
@@ -40,11 +40,9 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "plugins/answers/tests/test_answers.py",
         "tests/core/channels/test_letter_channel.py",
     ),
-    "MN-F12": planned(
-        16,
+    "MN-F12": done(
         "reasoning helper: thinking switched off for routing/decomposition",
         "plugins/answers/tests/test_answers.py",
-        open="thinking switched off for routing; reasoning leaves the text",
     ),
     "MN-F13": done("fs_read(path, mode Line|Directory|Search|…, start_line, end_line, pattern"),
     "MN-F14": done(
@@ -106,8 +104,8 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     ),
     "MN-T1": done("route table: hello/thanks!/good morning → simple_qa"),
     "MN-T2": done('classifier replies "", "code" → code with 2 calls; "", "" → full'),
-    "MN-T3": planned(16, "subtasks: clean JSON, fenced, after think tags, blocks → parsed"),
-    "MN-T4": planned(16, "worker 2 of 3 fails → final answer still produced and names the failure"),
+    "MN-T3": done("subtasks: clean JSON, fenced, after think tags, blocks → parsed"),
+    "MN-T4": done("worker 2 of 3 fails → final answer still produced and names the failure"),
     "MN-T5": done("plan mode: allowed ls -la, cat f, grep -rn, git status|log|diff|show, find"),
     "MN-T6": done("git: push -f origin main, push origin main --force blocked"),
     "MN-T7": done("bash: echo → stdout/0; exit 3 → 3; stderr captured"),

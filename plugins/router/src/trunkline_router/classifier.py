@@ -26,6 +26,8 @@ ANSWER_TOKENS = (300, 2_000)
 
 _THINKING = re.compile(r"<(think|thinking|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 
+_BLOCK_TYPES = ("text", "thinking", "redacted_thinking", "reasoning")
+
 
 class ModelFailed(Exception):
     """No model answered. The text says why."""
@@ -77,9 +79,11 @@ def visible_text(answer: str) -> str:
         return text
     try:
         blocks: Any = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
-    if not isinstance(blocks, list) or not all(isinstance(one, dict) and "type" in one for one in blocks):
+    if not isinstance(blocks, list) or not all(
+        isinstance(one, dict) and one.get("type") in _BLOCK_TYPES for one in blocks
+    ):
         return text
     said = [one.get("text") for one in blocks if one["type"] == "text"]
     return _THINKING.sub("", "".join(one for one in said if isinstance(one, str))).strip()

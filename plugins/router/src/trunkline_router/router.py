@@ -9,6 +9,7 @@ from trunkline_router.classifier import ModelFailed, classify
 from trunkline_router.preferences import FILE, RouterPreferences, parse_preferences
 from trunkline_router.prompts import FILES
 from trunkline_router.signals import is_trivial, obvious_category, signals
+from trunkline_router.subtask import category_of_task
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +45,8 @@ class CategoryRouter:
         message = turn.request.message
         if message.role != "user":
             return "full", "the turn continues with results of the client's tools"
+        if (category := category_of_task(message.content)) is not None:
+            return category, "it is a step of a split task"
         found = signals(message.content, has_files=bool(message.images or message.documents))
         if not turn.history and (category := obvious_category(found)) is not None:
             return category, f"the message has: {', '.join(sorted(found))}"
@@ -60,6 +63,12 @@ class CategoryRouter:
 def _mode(turn: TurnInfo, category: Category, choices: RouterPreferences) -> str:
     """Return the word by which the orchestrator knows its turns, "" for a turn that is not split (MN-F6)."""
     text = turn.request.message.content
-    if category != "full" or turn.request.message.role != "user" or is_trivial(text, signals(text)):
+    is_step = category_of_task(text) is not None
+    if (
+        category != "full"
+        or is_step
+        or turn.request.message.role != "user"
+        or is_trivial(text, signals(text))
+    ):
         return ""
     return "" if choices.orchestrator == "off" else choices.orchestrator
