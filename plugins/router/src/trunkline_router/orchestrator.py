@@ -115,13 +115,13 @@ class Orchestrator:
     ) -> tuple[Subtask, ...]:
         """Ask the model for the steps, without reasoning, and with it if that fails. A model that does not answer
         splits nothing."""
-        wishes = [f"The person wants this instead: {progress.wish}"] if progress.wish else []
+        changes = [f"The person wants this instead: {progress.change}"] if progress.change else []
         question = await self._prompt(
             "split",
             request,
             most=str(MOST),
             tools=", ".join(tool.name for tool in request.tools),
-            task="\n\n".join([as_data("task", progress.task), *wishes]),
+            task="\n\n".join([as_data("task", progress.task), *changes]),
         )
         for reasoning in (False, True):
             asked = replace(_question(request, question), reasoning=reasoning, purpose="split")

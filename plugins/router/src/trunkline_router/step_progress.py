@@ -1,4 +1,4 @@
-"""How far a split task is, read from the messages of its turn. Pure.
+"""The progress of a split task, read from the messages of its turn. Pure.
 
 Nothing else remembers it, so that any monitor continues where the last one stopped.
 """
@@ -36,7 +36,7 @@ class StepProgress:
     """The state of a split task.
 
     ``task`` is what the person wrote, and ``remarks`` what the person added since. ``answered`` is true if a model has
-    answered in this turn. ``steps`` are empty if the task is not split. ``wish`` is what the owner wants changed.
+    answered in this turn. ``steps`` are empty if the task is not split. ``change`` is what the owner wants changed.
     """
 
     task: str
@@ -45,7 +45,7 @@ class StepProgress:
     steps: tuple[Subtask, ...]
     results: dict[int, StepResult]
     approval: Approval
-    wish: str = ""
+    change: str = ""
 
     @property
     def ready(self) -> tuple[Subtask, ...]:
@@ -83,8 +83,8 @@ def read_progress(messages: Sequence[Message], turn: str) -> StepProgress:
         if (id := call_id(step)) in called and id in outcomes
     }
     questions = [call.id for call in answers[planned].tool_calls if call.name == ASK_TOOL]
-    approval, wish = _decision(outcomes.get(questions[0])) if questions else ("none", "")
-    return StepProgress(_first(people), tuple(people[1:]), True, steps, results, approval, wish)
+    approval, change = _decision(outcomes.get(questions[0])) if questions else ("none", "")
+    return StepProgress(_first(people), tuple(people[1:]), True, steps, results, approval, change)
 
 
 def call_id(step: Subtask) -> str:
@@ -101,7 +101,7 @@ def _result(outcome: Message) -> StepResult:
 
 
 def _decision(outcome: Message | None) -> tuple[Approval, str]:
-    """Return the owner's decision and wish. No answer is a refusal."""
+    """Return the owner's decision and the change that is wanted. No answer is a refusal."""
     if outcome is None or outcome.error or not outcome.content.startswith(_ANSWERED):
         return "refused", ""
     said = outcome.content.removeprefix(_ANSWERED).strip()
