@@ -13,6 +13,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.background_tasks import begin_task
+from tests.background_turns import in_background
 from trunkline.contracts.auth.client import AuthClient
 from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.memory.chunks import MEMORY_REMEMBER, Remember
@@ -305,9 +306,13 @@ async def test_CC_T17_thoughts_appear_as_they_happen(signed_in: Visit, running: 
         entry = entries.and_(page.locator(f'[data-kind="{kind}"]')).filter(has_text=text).first
         await expect(entry).to_be_visible()
         await expect(entry.get_by_role("link", name="main")).to_be_visible()
+        await expect(entry.get_by_text("interactive")).to_be_visible()
     colours = "[...document.querySelectorAll('.thoughts li')].map((e) => getComputedStyle(e).borderLeftColor)"
     assert len(set(await page.evaluate(colours))) >= 5
     await check_page(page, axe)
+    await in_background(running, "say:Nightly.")
+    nightly = entries.filter(has_text="Nightly.")
+    await expect(nightly.get_by_text("background")).to_have_count(1)
     await page.get_by_role("button", name="Pause").click()
     await running.answer(await running.send("say:Unseen."))
     assert await entries.filter(has_text="Unseen.").count() == 0

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 @click.option("--minutes", type=click.FloatRange(0.1, 10_000), default=5.0, show_default=True,
               help="The period in which turns and errors are counted.")  # fmt: skip
 def command(once: bool, as_json: bool, minutes: float) -> None:
-    """Watch the running platform: workers, owners of partitions, waiting messages and their age, running and recently
-    failed turns, models that fail, keys of vendors, stream usage, and dead letters.
+    """Watch the running platform: workers, running and waiting turns by lane, owners of partitions, waiting messages
+    and their age, running and recently failed turns, models that fail, keys of vendors, stream usage, and dead letters.
 
     Ctrl-C ends the display.
     """
@@ -161,6 +161,8 @@ def _tables(seen: "PlatformOverview") -> "Iterator[tuple[str, Sequence[str], Row
     partitions = [_partition(one, holders) for one in seen.partitions]
     streams = [_stream(one, seen.time) for one in seen.streams]
     yield "WORKERS", ("KIND", "HOST", "PID", "UP", "STATE", "ID"), workers
+    if lanes := _lanes(seen.workers):
+        yield "LANES", ("LANE", "RUNNING", "WAITING"), lanes
     yield "INBOX", ("PART", "WAITS", "WITH MONITOR", "CONVERSATIONS", "OLDEST", "MONITOR"), partitions
     if seen.accounts:
         rows = [(one.channel, one.account.state, printable(one.account.text)) for one in seen.accounts]
@@ -186,6 +188,18 @@ def _worker(beat: "WorkerHeartbeat", now: "datetime") -> tuple[str, ...]:
         "draining" if beat.draining else "works",
         beat.id,
     )
+
+
+def _lanes(workers: "Sequence[WorkerHeartbeat]") -> "Rows":
+    """Return the turns of each lane that run and wait, of all monitors together."""
+    from trunkline.contracts.turns.lanes import LANES
+
+    loads = [load for beat in workers for load in beat.lanes]
+    return [
+        (lane, str(sum(one.running for one in of_lane)), str(sum(one.waiting for one in of_lane)))
+        for lane in LANES
+        if (of_lane := [load for load in loads if load.lane == lane])
+    ]
 
 
 def _partition(one: "PartitionState", holders: dict[str, str]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ..requirement import Requirement, done, planned
+from ..requirement import Requirement, done
 
 REQUIREMENTS: Mapping[str, Requirement] = {
     "CC-F1": done(
@@ -16,7 +16,12 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "plugins/mcp/tests/test_server_config.py",
         "plugins/budget/tests/test_budgets.py",
     ),
-    "CC-F3": planned(16, "Lane scheduler: System 0, Interactive 1, Background 2"),
+    "CC-F3": done(
+        "Lane scheduler: System 0, Interactive 1, Background 2",
+        "tests/core/monitor/test_slots.py",
+        "tests/core/monitor/test_lanes.py",
+        "tests/integration/test_lane_kills.py",
+    ),
     "CC-F4": done("WebSocket server: Origin allowlist, bearer token at HTTP upgrade"),
     "CC-F5": done("Pairing: crevnclaw pair --generate → JWT, stored in ~/.crevnclaw/config.json"),
     "CC-F6": done(
@@ -71,17 +76,15 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "directives SOUL.md, AGENTS.md injected into system prompt",
         "plugins/personality/tests/test_context_source.py::test_CC_T16_soul_is_in_the_context_and_may_be_missing",
     ),
-    "CC-F22": planned(
-        16,
+    "CC-F22": done(
         "Mission Control: live thought stream (monologue, tool inputs/outputs",
         "channels/web/tests/test_pages.py::test_stop_shows_what_it_ended",
         "channels/web/tests/test_chat.py::test_reasoning_is_folded",
-        open="the lane of an entry, which comes with lanes",
     ),
     "CC-F23": done("pages /, /thought-stream (last 500 entries, colour per type), /memory"),
-    "CC-T1": planned(16, "queue Background, Interactive, System → run order system, interactive"),
-    "CC-T2": planned(16, "running Background (5 s) + Interactive arrives → background gets cancelled in"),
-    "CC-T3": planned(16, "background job ignoring cancellation → hard-killed after the grace time"),
+    "CC-T1": done("queue Background, Interactive, System → run order system, interactive"),
+    "CC-T2": done("running Background (5 s) + Interactive arrives → background gets cancelled in"),
+    "CC-T3": done("background job ignoring cancellation → hard-killed after the grace time"),
     "CC-T4": done(
         "config cases: valid; defaults filled (3100, allowlist, [], 1/512m/30000)",
         "tests/core/config/test_load.py::test_wrong_types_are_refused",
@@ -104,10 +107,8 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "CC-T14": done("MCP: server answering in two chunks, 200 tools over pages"),
     "CC-T15": done("ledger .01 + .02 → .03; facts [1,0,0],[0,1,0], query [.9,.1,0] → first"),
     "CC-T16": done("SOUL.md text appears in the provider's system prompt"),
-    "CC-T17": planned(
-        16,
+    "CC-T17": done(
         "dashboard (headless browser): thought entries appear <500 ms after the event",
         "channels/web/tests/test_pages.py::test_stop_shows_what_it_ended",
-        open="the lane of an entry, which comes with lanes",
     ),
 }

@@ -1,33 +1,30 @@
 """Lanes on a platform with one slot: who runs first, who is preempted, and what acts while the slot is taken."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import anyio
 import msgspec
 import pytest
 
 import trunkline
+from tests.background_turns import entries_of, has, in_background, streams, until
 from tests.block_client import BlockClient
-from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.costs.subjects import COST
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.feed_messages import StatusShown, TextDelta, lane_status
+from trunkline.contracts.turns.feed_messages import StatusShown, lane_status
 from trunkline.contracts.turns.journal_messages import (
     ApprovalRecorded,
-    JournalEntry,
     ModelCallPlanned,
     TurnFinished,
     TurnPreempted,
     TurnStarted,
 )
-from trunkline.contracts.turns.lanes import Lane, lane_of
-from trunkline.contracts.turns.messages import TurnRequested
-from trunkline.contracts.turns.subjects import INBOX, JOURNAL
+from trunkline.contracts.turns.lanes import lane_of
 from trunkline.contracts.workers.panic import Panic
-from trunkline.contracts.workers.subjects import PANIC
-from trunkline.testing.platform import CHANNEL, text_of
+from trunkline.contracts.workers.subjects import PANIC, WORKER_BUCKET
+from trunkline.testing.platform import text_of
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline_bus import Scope, new_id
 
 from .conftest import AskFirst, Gate, Shared, Tools, scripted
 
@@ -87,58 +84,9 @@ class OnlyNotes(AskFirst):
         return await super().__call__(invocation, proceed)
 
 
-async def in_background(
-    client: BlockClient, text: str, *, lane: Lane | msgspec.UnsetType = msgspec.UNSET, conversation: str = ""
-) -> MessageAccepted:
-    """Put a turn that no person began into the inbox, as a due schedule is."""
-    turn, new = new_id(), not conversation
-    conversation = conversation or new_id()
-    request = TurnRequested(
-        turn=turn,
-        block=client.block,
-        conversation=conversation,
-        message=Message(id=f"msg_{turn}", role="user", content=text),
-        actor="owner",
-        channel=CHANNEL,
-        trigger="schedule",
-        lane=lane,
-        history=() if new else None,
-        begins=new,
-    )
-    scope = Scope(block=client.block, conversation=conversation, turn=turn)
-    await client.bus.append(INBOX, request, scope=scope, msg_id=turn, conversation=conversation)
-    return MessageAccepted(
-        block=client.block, conversation=conversation, turn=turn, message_id=request.message.id
-    )
-
-
-async def journal(client: BlockClient, accepted: MessageAccepted) -> list[JournalEntry]:
-    """The entries of a turn so far."""
-    keys = {"conversation": accepted.conversation, "turn": accepted.turn}
-    return [entry async for stored in client.bus.history(JOURNAL, **keys) for entry in stored.data.entries]
-
-
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    with anyio.fail_after(60):
-        while not await holds():  # noqa: ASYNC110 - the server tells nobody
-            await anyio.sleep(0.02)
-
-
-async def has(client: BlockClient, accepted: MessageAccepted, kind: type[JournalEntry]) -> None:
-    """Wait until the turn has an entry of this kind."""
-
-    async def _has() -> bool:
-        return any(isinstance(entry, kind) for entry in await journal(client, accepted))
-
-    await until(_has)
-
-
-async def streams(client: BlockClient, accepted: MessageAccepted) -> None:
-    """Wait until the turn's answer streams."""
-    with anyio.fail_after(60):
-        async for event in client.gateway.watch(accepted.conversation, accepted.turn):
-            if isinstance(event, TextDelta):
-                return
+async def background(client: BlockClient, text: str, **fields: Any) -> MessageAccepted:
+    """A background turn in the client's block."""
+    return await in_background(client, text, block=client.block, **fields)
 
 
 async def waits(tools: Tools) -> None:
@@ -162,10 +110,21 @@ async def test_CC_T1_waiting_turns_run_in_the_order_of_their_lanes(
     background turns that came first, and those in their order."""
     first = await client.send("call:wait {} ;; say:first")
     await waits(tools)
-    later = [await in_background(client, f"say:background-{number}") for number in range(2)]
+    later = [await background(client, f"say:background-{number}") for number in range(2)]
     person = await client.send("say:person")
-    system = await in_background(client, "say:system", lane="system")
+    system = await background(client, "say:system", lane="system")
     assert (await client.answer(system)).text == "system"
+
+    async def reported() -> bool:
+        """The heartbeat, which ``trunkline top`` shows, has the lanes."""
+        entries = await client.bus.kv(WORKER_BUCKET).entries()
+        beats = [entry.value for entry in entries if entry.value and entry.value.kind == "monitor"]
+        return {load.lane: (load.running, load.waiting) for beat in beats for load in beat.lanes} == {
+            "interactive": (1, 1),
+            "background": (0, 2),
+        }
+
+    await until(reported)
     tools.gate.set()
     for accepted in (first, person, *later):
         await client.answer(accepted)
@@ -181,9 +140,9 @@ async def test_CC_T2_a_message_preempts_a_background_turn(client: BlockClient, m
     """The stream of the background turn is cut, the person's turn runs before any other background turn, and the
     preempted turn finishes exactly once with its whole answer. What the cut call cost is in the ledger. The feed says
     that the turn waited, and a preemption is no error."""
-    long = await in_background(client, LONG)
+    long = await background(client, LONG)
     await streams(client, long)
-    other = await in_background(client, "say:other")
+    other = await background(client, "say:other")
     answer = await client.say("say:person")
     assert answer.text == "person" and answer.ended.code is None
     preempted = await client.answer(long)
@@ -191,7 +150,7 @@ async def test_CC_T2_a_message_preempts_a_background_turn(client: BlockClient, m
     assert preempted.ended.reason == "stop"
     statuses = [event for event in preempted.events if isinstance(event, StatusShown)]
     assert statuses == [lane_status(1, waiting=True), lane_status(1, waiting=False)]
-    entries = await journal(client, long)
+    entries = await entries_of(client, long)
     count = {
         kind: sum(isinstance(entry, kind) for entry in entries)
         for kind in (TurnPreempted, TurnFinished, TurnStarted)
@@ -212,7 +171,7 @@ async def test_a_call_that_writes_is_not_cut(
 ) -> None:
     """A background turn whose tool writes gives up its slot, and the tool runs on. The turn takes its result when it
     continues, and the tool has run once."""
-    turn = await in_background(client, 'call:write_slowly {"text": "a"} ;; say:done')
+    turn = await background(client, 'call:write_slowly {"text": "a"} ;; say:done')
 
     async def begun() -> bool:
         return writer.log == ["begin a"]
@@ -223,19 +182,19 @@ async def test_a_call_that_writes_is_not_cut(
     writer.gate.set()
     assert (await client.answer(turn)).text == "done"
     assert writer.log == ["begin a", "end a"]
-    assert sum(isinstance(entry, TurnPreempted) for entry in await journal(client, turn)) == 1
+    assert sum(isinstance(entry, TurnPreempted) for entry in await entries_of(client, turn)) == 1
 
 
 async def test_a_message_behind_a_background_turn_makes_it_interactive(client: BlockClient) -> None:
     """A person's message in the conversation of a background turn does not wait behind other people's turns, and the
     turn before it is not preempted."""
-    long = await in_background(client, LONG)
+    long = await background(client, LONG)
     await streams(client, long)
     behind = await client.send("say:behind", conversation=long.conversation)
     elsewhere = await client.send("say:elsewhere")
     assert (await client.answer(behind)).text == "behind"
     assert (await client.answer(elsewhere)).text == "elsewhere"
-    assert not any(isinstance(entry, TurnPreempted) for entry in await journal(client, long))
+    assert not any(isinstance(entry, TurnPreempted) for entry in await entries_of(client, long))
 
 
 async def test_decisions_and_cancels_act_while_the_slots_are_taken(
@@ -276,7 +235,7 @@ async def test_decisions_and_cancels_act_while_the_slots_are_taken(
 
 async def test_CC_T3_an_error_in_a_lane_stops_nobody(client: BlockClient) -> None:
     """A background turn whose model fails reports its error; the next one of its lane runs."""
-    failing, next_one = await in_background(client, "status:401"), await in_background(client, "say:next")
+    failing, next_one = await background(client, "status:401"), await background(client, "say:next")
     assert (await client.answer(failing)).ended.reason == "error"
     assert (await client.answer(next_one)).text == "next"
 
@@ -297,7 +256,7 @@ async def test_panic_acts_while_the_slots_are_taken(
     """All running turns end at once, and the turns that wait call no model. This is the last test of the module."""
     busy = await client.send("call:wait {} ;; say:busy")
     await waits(tools)
-    waiting = await in_background(client, "say:waiting")
+    waiting = await background(client, "say:waiting")
     await client.bus.publish(PANIC, Panic(by="somebody"))
     assert (await client.answer(busy)).ended.reason == "cancelled"
     assert (await client.answer(waiting)).ended.reason == "error"

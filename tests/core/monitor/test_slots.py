@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.contracts.turns.lanes import Lane
+from trunkline.contracts.workers.messages import LaneLoad
 from trunkline.workers.monitor.slots import SlotRules, TurnSlot, TurnSlots
 
 pytestmark = pytest.mark.anyio
@@ -199,7 +200,7 @@ async def test_background_turns_leave_slots_to_people() -> None:
         for slot in slots:
             tasks.start_soon(slot.take)
         await wait_all_tasks_blocked()
-        assert (race.slots.running("background"), race.slots.waiting("background")) == (2, 1)
+        assert race.slots.load() == (LaneLoad(lane="background", running=2, waiting=1),)
         await race.turn("person")
         assert not any(slot.must_yield for slot in slots)
         slots[0].release()

@@ -37,6 +37,7 @@ from trunkline.contracts.turns.feed_messages import (
     ToolStarted,
     TurnEnded,
 )
+from trunkline.contracts.turns.lanes import Lane
 from trunkline.contracts.turns.text_builder import TextBuilder
 
 _LOST = "\0"
@@ -86,6 +87,8 @@ class FeedMerge:
 
     def __init__(self) -> None:
         self.ended = False
+        self.lane: Lane = "interactive"
+        """The turn's lane, as the last item has it."""
         self._passed: Chain = []
         self._epoch = -1
         self._next = 0
@@ -163,6 +166,7 @@ class FeedMerge:
             before = self.position
             item = self._waiting.pop(self._next)
             self._next += 1
+            self.lane = item.lane or "interactive"
             for number, (part, last) in enumerate(self._apply(item), start=1):
                 yield (self.position if last else f"{before}-{number}"), part
 

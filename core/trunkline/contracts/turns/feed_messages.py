@@ -8,6 +8,7 @@ import msgspec
 from trunkline.contracts.approvals.messages import ApprovalDetail, ApprovalScope
 from trunkline.contracts.conversations.messages import Attachment, Message, ToolCall
 from trunkline.contracts.tools.messages import StoredResult
+from trunkline.contracts.turns.lanes import Lane
 from trunkline.contracts.turns.messages import TurnOutcome
 from trunkline_bus import Payload
 
@@ -173,7 +174,8 @@ class FeedItem(Payload, frozen=True, kw_only=True, tag="feed.item.v1"):
 
     ``number`` is the event's position, from 0, among the events recorded in the turn's journal, not counting text. It
     is the same in every epoch, so it identifies what a reader has been shown even if the feed lost the item. It is
-    unset for text, for events shown before they are recorded, and for the end of the turn.
+    unset for text, for events shown before they are recorded, and for the end of the turn. ``lane`` is the turn's lane;
+    unset for ``interactive``.
     """
 
     turn: str
@@ -181,3 +183,4 @@ class FeedItem(Payload, frozen=True, kw_only=True, tag="feed.item.v1"):
     index: int
     event: FeedEvent
     number: int | msgspec.UnsetType = msgspec.UNSET
+    lane: Lane | msgspec.UnsetType = msgspec.UNSET

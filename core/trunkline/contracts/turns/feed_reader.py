@@ -15,6 +15,7 @@ import anyio
 from trunkline.contracts.turns.feed_events import JOURNAL_EPOCH, feed_items_from_journal, is_finished
 from trunkline.contracts.turns.feed_merge import Chain, FeedMerge, parse_position
 from trunkline.contracts.turns.feed_messages import FeedEvent, FeedItem
+from trunkline.contracts.turns.lanes import Lane
 from trunkline.contracts.turns.messages import InboxItem, TurnSteered
 from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
@@ -89,6 +90,11 @@ class FeedReader:
     def text(self) -> str:
         """All text of the answer that is valid after the last event, including the text before ``after``."""
         return self._merge.text
+
+    @property
+    def lane(self) -> Lane:
+        """The turn's lane, as the last event has it."""
+        return self._merge.lane
 
     def __aiter__(self) -> AsyncIterator[FeedEvent]:
         return self.events()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 Lane = Literal["system", "interactive", "background"]
 """The priority of a turn, highest first. A person waits for an ``interactive`` turn, and nobody for a ``background``
@@ -22,6 +22,11 @@ def lane_of(trigger: Trigger, lane: Lane | UnsetType) -> Lane:
     if not isinstance(lane, UnsetType):
         return lane
     return "interactive" if trigger == "message" else "background"
+
+
+def recorded_lane(lane: Lane) -> Lane | UnsetType:
+    """Return the lane as feed items and facts have it: unset for ``interactive``, so that they keep their bytes."""
+    return UNSET if lane == "interactive" else lane
 
 
 def highest_lane(lanes: Iterable[Lane]) -> Lane:

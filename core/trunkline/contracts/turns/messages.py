@@ -161,7 +161,7 @@ class TurnFact(Payload, frozen=True, kw_only=True, tag="turn.fact.v1"):
 
     ``model`` (``adapter/model``) answered, and ``context`` are the input tokens of its last call; 0 if the client sent
     its whole transcript. ``summary_record`` is the id of the summary record that the call used, "" for none. These
-    three are set for a finished turn.
+    three are set for a finished turn. ``lane`` is the turn's lane; unset for ``interactive``.
     """
 
     turn: str
@@ -169,6 +169,7 @@ class TurnFact(Payload, frozen=True, kw_only=True, tag="turn.fact.v1"):
     conversation: str
     fact: Literal["started", "parked", "finished"]
     reason: FinishReason | None = None
+    lane: Lane | msgspec.UnsetType = msgspec.UNSET
     model: str = ""
     context: int = 0
     summary_record: str = ""

@@ -5,9 +5,18 @@ from typing import Any, Literal
 
 import msgspec
 
+from trunkline.contracts.turns.lanes import Lane
 from trunkline_bus import Payload
 
 WorkerKind = Literal["gateway", "monitor", "tools", "memory", "channels"]
+
+
+class LaneLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """The turns of a lane at a monitor: the number that run, and the number that wait for a slot."""
+
+    lane: Lane
+    running: int
+    waiting: int
 
 
 class WorkerHeartbeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
@@ -18,7 +27,8 @@ class WorkerHeartbeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
     has given up while their turn still runs; the partition's new owner waits for the end of that turn. ``restarts``
     is how often a worker of this kind crashed in this process before. ``trouble`` says what keeps the worker from its
     work, such as a full disk; "" if nothing does. ``unstored`` is the number of answers that a monitor holds because
-    memory has not stored them for some seconds.
+    memory has not stored them for some seconds. ``lanes`` has the turns of a monitor by lane, without lanes that have
+    none.
     """
 
     id: str
@@ -33,6 +43,7 @@ class WorkerHeartbeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
     restarts: int = 0
     trouble: str = ""
     unstored: int = 0
+    lanes: tuple[LaneLoad, ...] = ()
 
 
 class SpanRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

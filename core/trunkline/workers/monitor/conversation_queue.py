@@ -79,8 +79,8 @@ class ConversationQueue:
         """The slot of the item that is handled or that waits to be."""
         self._current: ClaimedItem | None = None
         """That item."""
-        self._preemptions = 0
-        """How often the unfinished turn was preempted here."""
+        self._preempted: dict[str, int] = {}
+        """How often the turn that waits for a slot again was preempted."""
         self.partition = -1
         """The partition that the items come from."""
         self.working = False
@@ -146,7 +146,7 @@ class ConversationQueue:
         """
         slot = self._slots.slot(lambda: self._has_started(expected))
         slot.change(*self._urgency(expected))
-        slot.note_preemptions(self._preemptions)
+        slot.note_preemptions(self._preempted.get(expected.item.turn, 0))
         self._slot, self._current = slot, expected
         try:
             await slot.take(expected.age if expected.first else 0.0)
@@ -350,7 +350,7 @@ class ConversationQueue:
     def _requeue_preempted(self, claimed: ClaimedItem, turn: Turn, request: TurnRequested) -> None:
         """Let a preempted turn wait for a slot. Its inbox item stays claimed, so that the server delivers it again if
         this monitor crashes; then the journal resumes the turn, as after any crash (ADR 100)."""
-        self._preemptions = turn.preemptions
+        self._preempted = {request.turn: turn.preemptions}
         claimed.first = False
         claimed.item = request  # the journal has a decision or a message that the item brought
         self._enqueue(claimed)

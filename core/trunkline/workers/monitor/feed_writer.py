@@ -14,6 +14,8 @@ from anyio.lowlevel import cancel_shielded_checkpoint
 
 from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
 from trunkline.contracts.turns.feed_messages import FeedEvent, FeedItem, ReasoningDelta, TextDelta, TextReset
+from trunkline.contracts.turns.lanes import Lane, lane_of, recorded_lane
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.turns.subjects import FEED
 from trunkline.workers.monitor.turn import Turn
 from trunkline_bus import Bus, BusError, Scope
@@ -47,8 +49,11 @@ class FeedSink(EventSink, Protocol):
 class FeedWriter:
     """Writes the feed of one turn in one epoch."""
 
-    def __init__(self, bus: Bus, block: str, conversation: str, turn: str, epoch: int) -> None:
+    def __init__(
+        self, bus: Bus, block: str, conversation: str, turn: str, epoch: int, lane: Lane = "interactive"
+    ) -> None:
         self._bus = bus
+        self._lane = recorded_lane(lane)
         self._scope = Scope(block=block, conversation=conversation, turn=turn)
         self._keys = {"conversation": conversation, "turn": turn}
         self._turn = turn
@@ -65,7 +70,14 @@ class FeedWriter:
         async with self._order:
             for event, number in events:
                 index = len(self._items)
-                item = FeedItem(turn=self._turn, epoch=self._epoch, index=index, event=event, number=number)
+                item = FeedItem(
+                    turn=self._turn,
+                    epoch=self._epoch,
+                    index=index,
+                    event=event,
+                    number=number,
+                    lane=self._lane,
+                )
                 self._items.append(item)
                 await self._send(item)
                 if index % YIELD_EVERY == YIELD_EVERY - 1:
@@ -197,9 +209,10 @@ class FeedRegistry:
         self._feeds: set[FeedWriter] = set()
         self.undo = bus.on_reconnect(self._repair)
 
-    def open(self, block: str, conversation: str, turn: str, epoch: int) -> FeedWriter:
+    def open(self, request: TurnRequested, epoch: int) -> FeedWriter:
         """Open the feed of a turn that starts or resumes."""
-        feed = FeedWriter(self._bus, block, conversation, turn, epoch)
+        lane = lane_of(request.trigger, request.lane)
+        feed = FeedWriter(self._bus, request.block, request.conversation, request.turn, epoch, lane)
         self._feeds.add(feed)
         return feed
 

@@ -11,7 +11,8 @@ from typing import Literal
 
 import anyio
 
-from trunkline.contracts.turns.lanes import Lane
+from trunkline.contracts.turns.lanes import LANES, Lane
+from trunkline.contracts.workers.messages import LaneLoad
 
 StartedCheck = Callable[[], Awaitable[bool]]
 """Reports whether a turn had already started."""
@@ -137,6 +138,13 @@ class TurnSlots:
     def waiting(self, lane: Lane) -> int:
         """Return the number of turns of this lane that wait for a slot."""
         return sum(len(queue) for (name, _), queue in self._queues.items() if name == lane)
+
+    def load(self) -> tuple[LaneLoad, ...]:
+        """Return the turns that run and wait, by lane; lanes without turns are left out."""
+        loads = (
+            LaneLoad(lane=lane, running=self.running(lane), waiting=self.waiting(lane)) for lane in LANES
+        )
+        return tuple(load for load in loads if load.running or load.waiting)
 
     async def take(self, slot: TurnSlot, waited: float) -> None:
         """Wait until the slot is granted."""

@@ -169,7 +169,7 @@ class TurnExecutor:
         self._feeds.close(feed)
 
     def _open_feed(self, request: TurnRequested, epoch: int) -> FeedWriter:
-        return self._feeds.open(request.block, request.conversation, request.turn, epoch)
+        return self._feeds.open(request, epoch)
 
 
 async def _no_notice() -> None:

@@ -15,6 +15,7 @@ from trunkline.contracts.turns.journal_messages import (
     TurnRecord,
     TurnStarted,
 )
+from trunkline.contracts.turns.lanes import lane_of, recorded_lane
 from trunkline.contracts.turns.messages import FinishReason, TurnFact, TurnRequested
 from trunkline.contracts.turns.subjects import TURN_FACT
 from trunkline.telemetry.instruments import Instruments
@@ -116,5 +117,10 @@ def _fact(
     request: TurnRequested, kind: Literal["started", "parked", "finished"], reason: FinishReason | None = None
 ) -> TurnFact:
     return TurnFact(
-        turn=request.turn, block=request.block, conversation=request.conversation, fact=kind, reason=reason
+        turn=request.turn,
+        block=request.block,
+        conversation=request.conversation,
+        fact=kind,
+        reason=reason,
+        lane=recorded_lane(lane_of(request.trigger, request.lane)),
     )

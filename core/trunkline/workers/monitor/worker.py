@@ -101,13 +101,14 @@ class MonitorWorker(Worker):
         )
 
     def with_status(self, heartbeat: WorkerHeartbeat) -> WorkerHeartbeat:
-        """Add the pins, the conversations that are finishing, and the number of unstored answers to the
-        heartbeat."""
+        """Add the pins, the conversations that are finishing, the number of unstored answers and the load of the lanes
+        to the heartbeat."""
         return replace(
             heartbeat,
             pins=self._inbox.pins,
             finishing=self._queues.finishing_conversations,
             unstored=self._messages.late_count,
+            lanes=self._slots.load(),
         )
 
     @property

@@ -66,7 +66,9 @@ function TurnLine({ turn, state }: { turn: ActiveTurn; state: string }) {
   return (
     <span>
       <a href={addressOf("chat", turn.conversation)}>{t("approvals.of", { block: turn.block })}</a>{" "}
-      <span className="badge">{state}</span> <a href={addressOf("activity", "trace", turn.turn)}>{t("activity.trace")}</a>
+      <span className="badge">{state}</span>{" "}
+      {turn.lane !== undefined && <span className="badge">{t(`activity.lane.${turn.lane}`)}</span>}{" "}
+      <a href={addressOf("activity", "trace", turn.turn)}>{t("activity.trace")}</a>
     </span>
   );
 }

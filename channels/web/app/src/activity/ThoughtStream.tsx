@@ -37,6 +37,7 @@ const Row = memo(function Row({ entry }: { entry: Entry }) {
       <p className="dim">
         <time dateTime={entry.at}>{new Date(entry.at).toLocaleTimeString(locale)}</time>{" "}
         <span className="badge">{t(`activity.thoughts.${entry.kind}`)}</span>{" "}
+        {entry.lane !== undefined && <span className="badge" data-lane={entry.lane}>{t(`activity.lane.${entry.lane}`)}</span>}{" "}
         <a href={addressOf("chat", entry.conversation, entry.turn)}>{t("approvals.of", { block: entry.block })}</a>
       </p>
       <p>{entry.text}</p>

@@ -1,11 +1,12 @@
 /** The state of the platform, from the envelopes that say it. Envelopes in, a new state out. */
-import type { Envelope } from "../api/envelopes";
+import type { Envelope, Lane } from "../api/envelopes";
 
 export interface ActiveTurn {
   turn: string;
   block: string;
   conversation: string;
   status: string;
+  lane?: Lane;
 }
 
 export interface WorkerState {

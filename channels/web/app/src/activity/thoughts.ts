@@ -1,5 +1,5 @@
 /** What agents think and do, as a list of entries. Envelopes in, a new list out. */
-import { isTurnEvent, type Envelope, type TurnEvent } from "../api/envelopes";
+import { isTurnEvent, type Envelope, type Lane, type TurnEvent } from "../api/envelopes";
 
 export const KINDS = ["thought", "text", "message", "call", "result", "approval", "ended"] as const;
 export type ThoughtKind = (typeof KINDS)[number];
@@ -12,6 +12,8 @@ export interface Entry {
   block: string;
   conversation: string;
   turn: string;
+  /** Unknown where only the list of approvals says it. */
+  lane: Lane | undefined;
   /** The number of the model call, for its text and reasoning. */
   step: number | null;
   text: string;
@@ -55,14 +57,14 @@ function add(entries: Entry[], event: Envelope & TurnEvent): void {
   }
   const said = saidBy(event);
   if (said === null) return;
-  const { block, conversation, turn } = event.payload;
+  const { block, conversation, turn, lane } = event.payload;
   const at = said.step === null ? -1 : entries.findLastIndex((one) => one.turn === turn);
   const last = entries[at];
   if (last !== undefined && last.kind === said.kind && last.step === said.step && last.text.length < FULL) {
     entries[at] = { ...last, text: last.text + said.text };
     return;
   }
-  entries.push({ ...said, key: event.id, at: event.timestamp, block, conversation, turn });
+  entries.push({ ...said, key: event.id, at: event.timestamp, block, conversation, turn, lane });
 }
 
 function saidBy({ type, payload }: TurnEvent): Pick<Entry, "kind" | "step" | "text"> | null {

@@ -1,12 +1,16 @@
 /** The envelopes of the gateway's WebSocket that the app reads: docs/reference/websocket.md. */
 import type { Schemas } from "./client";
 
+/** The priority of a turn. */
+export type Lane = "system" | "interactive" | "background";
+
 /** The turn that an event is of, and its position there. */
 interface TurnPlace {
   block: string;
   conversation: string;
   turn: string;
   position?: string;
+  lane?: Lane;
 }
 
 interface Payloads {

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from trunkline.contracts.approvals.messages import ApprovalDetail, ApprovalScope, WithdrawalReason
 from trunkline.contracts.tools.messages import StoredResult
+from trunkline.contracts.turns.lanes import Lane
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.http.schemas.schema_base import Out
@@ -13,12 +14,15 @@ from trunkline.workers.gateway.socket.envelope_base import ServerEnvelope
 
 
 class TurnPayload(Out, frozen=True, kw_only=True):
-    """Base of the events of a turn. ``position`` is the position to resume after."""
+    """Base of the events of a turn. ``position`` is the position to resume after. ``lane`` is the turn's lane; the list
+    of all approvals leaves it out.
+    """
 
     block: str
     conversation: str
     turn: str
     position: str = ""
+    lane: Lane | None = None
 
 
 class ThoughtPayload(TurnPayload, frozen=True, kw_only=True):

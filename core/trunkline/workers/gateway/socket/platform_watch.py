@@ -17,6 +17,7 @@ from trunkline.contracts.conversations.paths import parse_conversation_path
 from trunkline.contracts.costs.client import watch_budget_events
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
 from trunkline.contracts.turns.feed_events import is_finished
+from trunkline.contracts.turns.lanes import Lane
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.contracts.turns.subjects import JOURNAL, TURN_FACT
 from trunkline.contracts.workers.messages import WorkerHeartbeat
@@ -97,7 +98,8 @@ class PlatformWatch:
                         gaps = anyio.Event()
                         await self._load_turns()
                     place = TurnPlace(fact.data.block, fact.data.conversation, fact.data.turn)
-                    self._tell_turn(place, _STATUSES[fact.data.fact], fact.data.reason)
+                    lane = fact.data.lane or "interactive"
+                    self._tell_turn(place, _STATUSES[fact.data.fact], fact.data.reason, lane)
                     if fact.data.fact == "started":
                         self._note_conversation(place.block, place.conversation)
         finally:
@@ -123,8 +125,10 @@ class PlatformWatch:
             if turn not in found and isinstance(before, TurnStatus):
                 self._tell_turn(TurnPlace(before.block, before.conversation, turn), "finished", None)
 
-    def _tell_turn(self, place: TurnPlace, status: TurnState, reason: FinishReason | None) -> None:
-        payload = TurnStatus(**place._asdict(), status=status, reason=reason)
+    def _tell_turn(
+        self, place: TurnPlace, status: TurnState, reason: FinishReason | None, lane: Lane | None = None
+    ) -> None:
+        payload = TurnStatus(**place._asdict(), status=status, reason=reason, lane=lane)
         self.feed.tell(
             StatusEnvelope,
             payload,

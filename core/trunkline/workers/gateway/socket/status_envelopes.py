@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from trunkline.contracts.blocks.messages import BlockStatusName
 from trunkline.contracts.costs.messages import BudgetMeasure
+from trunkline.contracts.turns.lanes import Lane
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.workers.gateway.http.schemas.schema_base import Out
@@ -24,13 +25,14 @@ TurnState = Literal["queued", "running", "parked", "finished"]
 
 
 class TurnStatus(Out, frozen=True, kw_only=True, tag_field="kind", tag="turn"):
-    """A turn began, waits for a person, or has ended."""
+    """A turn began, waits for a person, or has ended. ``lane`` is its lane, if the gateway knows it."""
 
     block: str
     conversation: str
     turn: str
     status: TurnState
     reason: FinishReason | None = None
+    lane: Lane | None = None
 
 
 class ConversationStatus(Out, frozen=True, kw_only=True, tag_field="kind", tag="conversation"):

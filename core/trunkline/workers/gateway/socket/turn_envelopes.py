@@ -7,6 +7,7 @@ from msgspec import UnsetType
 
 from trunkline.contracts.approvals.messages import ApprovalScope
 from trunkline.contracts.turns import feed_messages as feed
+from trunkline.contracts.turns.lanes import Lane
 from trunkline.workers.gateway.http.events import usage_count
 from trunkline.workers.gateway.socket.codec import encode_envelope, now
 from trunkline.workers.gateway.socket.event_envelopes import (
@@ -57,9 +58,9 @@ class FeedEntry(NamedTuple):
         return len(self.text) if self.text is self.text_for_owner else 2 * len(self.text)
 
 
-def feed_entry(place: TurnPlace, position: str, event: feed.FeedEvent) -> FeedEntry:
+def feed_entry(place: TurnPlace, position: str, event: feed.FeedEvent, lane: Lane) -> FeedEntry:
     """Return an event as it is sent. It is the same for every socket."""
-    envelope = _envelope(place, position, event)
+    envelope = _envelope(place, position, event, lane)
     whole = text = encode_envelope(envelope)
     if isinstance(envelope, TurnEndedEnvelope) and envelope.payload.detail:
         payload = msgspec.structs.replace(envelope.payload, detail="")
@@ -67,9 +68,9 @@ def feed_entry(place: TurnPlace, position: str, event: feed.FeedEvent) -> FeedEn
     return FeedEntry(position, text, whole, isinstance(envelope, TurnEndedEnvelope))
 
 
-def _envelope(place: TurnPlace, position: str, event: feed.FeedEvent) -> TurnMessage:
+def _envelope(place: TurnPlace, position: str, event: feed.FeedEvent, lane: Lane) -> TurnMessage:
     head: dict[str, Any] = {"id": f"{place.turn}/{position}", "timestamp": now()}
-    at: dict[str, Any] = {**place._asdict(), "position": position}
+    at: dict[str, Any] = {**place._asdict(), "position": position, "lane": lane}
     match event:
         case feed.TextDelta():
             text = ChatPayload(step=event.step, offset=event.offset, text=event.text, **at)

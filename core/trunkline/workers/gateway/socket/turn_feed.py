@@ -113,4 +113,4 @@ class TurnFeeds:
         )
         async with aclosing(reader.events()) as events:
             async for event in events:
-                yield feed_entry(place, reader.position, event)
+                yield feed_entry(place, reader.position, event, reader.lane)
