@@ -158,6 +158,7 @@ MEANING = {
     "retention.dead_letter_days": "the days for which dead letters are kept",
     "retention.dead_letter_mb": "the largest size of the dead letters, in MB",
     "retention.approval_mb": "the largest size of the states of approvals, and of their timers, in MB each",
+    "retention.schedule_mb": "the largest size of the timers of schedules, in MB; gateways arm a deleted timer again",
     "retention.result_days": "the days for which tool results are kept that are too long for their "
     "conversation",
     "retention.result_mb": "the largest size of those results, in MB; then the oldest are deleted",

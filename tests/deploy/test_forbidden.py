@@ -18,13 +18,13 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 DELEGATIONS = ("external.main", "external.garden", "claude.main")
 STREAMS = (
     "INBOX", "JOURNAL", "EFFECT", "FEED", "FACTS", "SPANS", "DEAD", "APPROVALS", "TIMERS", "AUDIT", "REQUESTS", "COSTS",
-    "BUDGETS", "COUNTERS",
+    "BUDGETS", "COUNTERS", "SCHEDULES",
 )  # fmt: skip
 BUCKETS = (
     "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits", "KV_key-pools",
     "KV_redaction", "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
     "OBJ_audio", "KV_tokens", "KV_pairings", "KV_passkeys", "KV_passkey-challenges", "KV_tickets",
-    "KV_channels", "KV_push-subscriptions", "KV_push-claims", "KV_senders",
+    "KV_channels", "KV_push-subscriptions", "KV_push-claims", "KV_senders", "KV_schedules", "KV_scheduled-turns",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -62,9 +62,10 @@ AUTH = (
     "pairing.cancel", "passkeys.list", "passkeys.remove", "senders.pair", "senders.list", "senders.unlink",
 )  # fmt: skip
 ABILITIES = tuple(f"trunkline.cmd.model.{verb}" for verb in ("embed", "transcribe", "speak"))
+DOORS = ("mail", "letters", "cli", "http", "schedule")
 COMMANDS = (
     *ABILITIES,
-    *(f"trunkline.cmd.gateway.{name}.{verb}" for name in ("mail", "letters", "cli", "http") for verb in GATEWAY),
+    *(f"trunkline.cmd.gateway.{name}.{verb}" for name in DOORS for verb in GATEWAY),
     *(f"trunkline.cmd.memory.{verb}" for verb in MEMORY),
     *(f"trunkline.cmd.auth.{verb}" for verb in AUTH),
     "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
@@ -82,6 +83,7 @@ SAYINGS = (
     "trunkline.journal.effect.call", "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished",
     "trunkline.evt.memory.files.changed", "trunkline.ctl.tools.call.cancel", "trunkline.x.plugin.thing",
     "trunkline.dead.bus.reason", "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
+    "trunkline.schedule.timer.main.briefing", "trunkline.schedule.due.main.briefing",
     "trunkline.turn.due.one.end", "trunkline.evt.audit.main.noted", "trunkline.ctl.panic",
     "trunkline.ctl.panic.stopped", "trunkline.ctl.panic.release", *COST_RECORDS, BUDGET_EVENT, COUNTER, TOKENS_CHANGED,
     *(f"trunkline.ctl.delegated.{whose}.call.cancel" for whose in DELEGATIONS),
@@ -111,8 +113,14 @@ def api() -> Iterator[str]:
     for verb in ("MSG.NEXT", "INFO", "UNPIN", "DELETE", "PAUSE"):
         yield f"$JS.API.CONSUMER.{verb}.FACTS.learner"
         yield f"$JS.API.CONSUMER.{verb}.TIMERS.deadlines"
+        yield f"$JS.API.CONSUMER.{verb}.SCHEDULES.schedules"
+        yield f"$JS.API.CONSUMER.{verb}.FACTS.scheduled-turns"
     yield "$JS.API.CONSUMER.CREATE.TIMERS.deadlines.trunkline.turn.due.one.end"
     yield "$JS.ACK.TIMERS.deadlines.1.1.1.1700000000000000000.0"
+    yield "$JS.API.CONSUMER.CREATE.SCHEDULES.schedules.trunkline.schedule.due.main.briefing"
+    yield "$JS.ACK.SCHEDULES.schedules.1.1.1.1700000000000000000.0"
+    yield "$JS.API.CONSUMER.CREATE.FACTS.scheduled-turns.trunkline.evt.turn.main.finished"
+    yield "$JS.ACK.FACTS.scheduled-turns.1.1.1.1700000000000000000.0"
     yield "$JS.API.CONSUMER.CREATE.FACTS.learner.trunkline.evt.turn.main.finished"
     yield "$JS.ACK.FACTS.learner.1.1.1.1700000000000000000.0"
     yield from ("$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.CREATE.EVIL")
@@ -135,6 +143,8 @@ def published() -> Iterator[str]:
         "$KV.push-subscriptions.key",
         "$KV.push-claims.key",
         "$KV.senders.key",
+        "$KV.schedules.key",
+        "$KV.scheduled-turns.key",
         "$KV.channels.mail.key",
         "$KV.channels.mail.delivery.key",
         "$KV.channels.cli.key",
@@ -228,6 +238,15 @@ DEADLINES = {
     *(f"$JS.API.CONSUMER.{verb}.TIMERS.deadlines" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
     "$JS.ACK.TIMERS.deadlines.1.1.1.1700000000000000000.0",
 }
+SCHEDULES = {
+    "trunkline.schedule.timer.main.briefing", *reads("KV_schedules", "KV_scheduled-turns"),
+    "$KV.schedules.key", "$KV.scheduled-turns.key", "$JS.API.STREAM.MSG.DELETE.SCHEDULES",
+    *(f"$JS.API.CONSUMER.{verb}.SCHEDULES.schedules" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
+    "$JS.ACK.SCHEDULES.schedules.1.1.1.1700000000000000000.0",
+    *(f"$JS.API.CONSUMER.{verb}.FACTS.scheduled-turns" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
+    "$JS.ACK.FACTS.scheduled-turns.1.1.1.1700000000000000000.0", *looks("SCHEDULES"),
+}  # fmt: skip
+"""What gateways do with schedules. Their messages go through the gateway, under a channel name of their own."""
 TRANSCRIPTS = {
     *reads("KV_transcripts", "KV_requests", "KV_deleted-responses"),
     *(f"$KV.{bucket}.key" for bucket in ("transcripts", "requests", "deleted-responses")),
@@ -250,7 +269,8 @@ CONSUMING = {
 SIZES = {
     *(f"$JS.API.STREAM.INFO.{stream}" for stream in (*STREAMS, *BUCKETS)),
     *(f"$JS.API.CONSUMER.INFO.INBOX.{part}" for part in PARTS), "$JS.API.CONSUMER.INFO.FACTS.learner",
-    "$JS.API.CONSUMER.INFO.TIMERS.deadlines",
+    "$JS.API.CONSUMER.INFO.TIMERS.deadlines", "$JS.API.CONSUMER.INFO.SCHEDULES.schedules",
+    "$JS.API.CONSUMER.INFO.FACTS.scheduled-turns",
 }  # fmt: skip
 PUBLISH: dict[str, set[str]] = {
     "gateway": {
@@ -269,10 +289,10 @@ PUBLISH: dict[str, set[str]] = {
         ),
         "$KV.tokens.key", "$KV.pairings.key", "$KV.passkeys.key", "$KV.passkey-challenges.key", "$KV.tickets.key",
         "$KV.push-subscriptions.key", "$KV.push-claims.key", "$KV.senders.key",
-        *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor", "tools"), *SIZES,
+        *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor", "tools", "gateway"), *SIZES,
         *inboxes("memory"),  # it may cancel an import
         BUDGET_EVENT, COUNTER, *reads("COUNTERS"),  # it may reset a budget
-        *HEARS, TOKENS_CHANGED,
+        *HEARS, TOKENS_CHANGED, *SCHEDULES, *doors("schedule"),
         "trunkline.ctl.panic",  # it stops everything, and cannot release the stop
     },
     "monitor": {
@@ -306,7 +326,8 @@ PUBLISH: dict[str, set[str]] = {
         *memory("import", "conversation-load"), *BRINGS, *RESULTS,
         *memory("attachments-store"),  # the files that a tool gives to the person
         "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
-        "trunkline.cmd.model.complete", "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
+        "trunkline.cmd.model.complete", "trunkline.journal.effect.call", *EXPORTS,
+        *reads("EFFECT", "KV_workers", "KV_schedules"),
         "trunkline.evt.audit.main.noted", *looks("AUDIT"), *QUOTAS,
         "trunkline.ctl.panic.stopped",
         *CLAIMS, *HEARS,
@@ -323,7 +344,8 @@ PUBLISH: dict[str, set[str]] = {
         *inboxes("gateway", "monitor", "tools", "operator"),
     },
     "channel-mail": {
-        *doors("mail"), *CHANNEL_READER, *CLAIMS, *HEARS, *inboxes("operator", "tools", "monitor"),
+        *doors("mail"), *CHANNEL_READER, *CLAIMS, *HEARS,
+        *inboxes("operator", "tools", "monitor", "gateway"),
         *reads("KV_channels"), "$KV.channels.mail.key", "$KV.channels.mail.delivery.key",
     },
     "operator": {
@@ -336,6 +358,7 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.ctl.panic", "trunkline.ctl.panic.release", "trunkline.evt.audit.main.noted",
         BUDGET_EVENT, COUNTER, *reads("COSTS", "COUNTERS"),
         *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse", "KV_circuits", "KV_key-pools"),
+        *reads("KV_schedules"), "trunkline.schedule.due.main.briefing", *looks("SCHEDULES"),
         *reads("KV_channels"), "$KV.channels.cli.key",
         *reads("OBJ_results"),
         "$JS.API.STREAM.MSG.DELETE.DEAD",
@@ -348,6 +371,8 @@ PUBLISH: dict[str, set[str]] = {
         *(f"$JS.API.CONSUMER.CREATE.INBOX.{part}.trunkline.turn.part.{part[5:]}.conv" for part in PARTS),
         "$JS.API.CONSUMER.CREATE.FACTS.learner.trunkline.evt.turn.main.finished",
         "$JS.API.CONSUMER.CREATE.TIMERS.deadlines.trunkline.turn.due.one.end",
+        "$JS.API.CONSUMER.CREATE.SCHEDULES.schedules.trunkline.schedule.due.main.briefing",
+        "$JS.API.CONSUMER.CREATE.FACTS.scheduled-turns.trunkline.evt.turn.main.finished",
         *reads("INBOX", "KV_workers"), "$JS.API.STREAM.MSG.DELETE.INBOX", "trunkline.turn.moved.conv",
     },
 }  # fmt: skip

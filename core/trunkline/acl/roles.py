@@ -89,11 +89,13 @@ GATEWAY = Role(
     calls=(
         *_memory_calls("gateway"), s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS, s.COMPLETE, s.END_TASKS, *s.ABILITIES,
         s.TURN_CONTEXT,
+        *CHANNEL_OPERATIONS, s.TELL_OWNER,  # schedules that are due, and what became of them
     ),
     publishes=(
         s.INBOX, s.APPROVAL, s.AUDIT, s.TOKENS_CHANGED,
         s.PANIC,  # stops everything; it cannot release the stop
         s.BUDGET_EVENT,  # the owner resets a budget in the web app
+        s.SCHEDULE_TIMER,
     ),
     counts=(s.BUDGET_COUNTER,),
     subscribes=(
@@ -103,21 +105,26 @@ GATEWAY = Role(
     reads_streams=(
         *CHANNEL_READER, s.AUDIT_STREAM, s.COST_STREAM, s.SPAN_STREAM, s.FACT_STREAM, s.DEAD_STREAM,
     ),
-    deletes=(s.DEAD_STREAM,),  # the owner handles dead letters in the web app
-    pulls=(s.DEADLINE_CONSUMER,),
+    deletes=(
+        s.DEAD_STREAM,  # the owner handles dead letters in the web app
+        s.SCHEDULE_STREAM,  # a schedule was removed or changed
+    ),
+    pulls=(s.DEADLINE_CONSUMER, s.SCHEDULE_CONSUMER, s.SCHEDULED_TURN_CONSUMER),
     writes_buckets=(
         s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET, s.TOKEN_BUCKET, s.PAIRING_BUCKET,
         s.PASSKEY_BUCKET, s.PASSKEY_CHALLENGE_BUCKET, s.TICKET_BUCKET, s.PUSH_SUBSCRIPTION_BUCKET, s.PUSH_CLAIM_BUCKET,
-        s.SENDER_BUCKET,
+        s.SENDER_BUCKET, s.SCHEDULE_BUCKET, s.SCHEDULED_TURN_BUCKET,
     ),
     reads_buckets=(
         s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET,
         s.TOKEN_BUCKET, s.PAIRING_BUCKET, s.PASSKEY_BUCKET, s.PASSKEY_CHALLENGE_BUCKET, s.TICKET_BUCKET,
         s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET, s.PUSH_SUBSCRIPTION_BUCKET, s.PUSH_CLAIM_BUCKET, s.SENDER_BUCKET,
+        s.SCHEDULE_BUCKET, s.SCHEDULED_TURN_BUCKET,
         s.CHANNEL_BUCKET,  # /api/overview reports the states of accounts
     ),
     puts_objects=(s.FILE_STORE, s.IMPORT_STORE, s.AUDIO_STORE),
     takes_objects=(s.FILE_STORE, s.EXPORT_STORE),
+    channels=(s.SCHEDULE_CHANNEL,),
     reads_all_info=True,  # /metrics and /api/overview report the sizes of the streams
 )  # fmt: skip
 
@@ -184,7 +191,7 @@ TOOLS = Role(
     ),
     reads_streams=(s.EFFECT_STREAM,),
     writes_buckets=(s.QUOTA_BUCKET,),
-    reads_buckets=(s.WORKER_BUCKET, s.QUOTA_BUCKET),
+    reads_buckets=(s.WORKER_BUCKET, s.QUOTA_BUCKET, s.SCHEDULE_BUCKET),
     puts_objects=(s.IMPORT_STORE, s.RESULT_STORE, s.AUDIO_STORE),
     takes_objects=(s.EXPORT_STORE, s.RESULT_STORE),
 )
@@ -225,6 +232,7 @@ OPERATOR = Role(
         s.PANIC,
         s.PANIC_RELEASE,
         s.BUDGET_EVENT,  # `trunkline budget reset`
+        s.SCHEDULE_DUE,  # `trunkline schedules run`
     ),
     counts=(s.BUDGET_COUNTER,),
     subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT, s.TURN_FACT, s.PANIC_STOPPED),
@@ -233,7 +241,7 @@ OPERATOR = Role(
         s.RESULT_STORE.stream_name,  # `trunkline results`
     ),
     deletes=(s.DEAD_STREAM,),
-    reads_buckets=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET),
+    reads_buckets=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET, s.SCHEDULE_BUCKET),
     puts_objects=(s.IMPORT_STORE, s.AUDIO_STORE),
     takes_objects=(s.EXPORT_STORE,),
     channels=("cli", "terminal"),

@@ -159,6 +159,8 @@ def _prepared() -> Iterator[str]:
         s.LEARNER_CONSUMER,
         s.COMPACTION_CONSUMER,
         s.DEADLINE_CONSUMER,
+        s.SCHEDULE_CONSUMER,
+        s.SCHEDULED_TURN_CONSUMER,
     ):
         place = f"{consumer.stream}.{consumer.name}"
         yield from (f"$JS.API.CONSUMER.INFO.{place}", f"$JS.API.CONSUMER.CREATE.{place}.{consumer.filter}")

@@ -40,6 +40,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter_days: Duration = 30.0
     dead_letter_mb: Megabytes = 256.0
     approval_mb: Megabytes = 64.0
+    schedule_mb: Megabytes = 64.0
     body_mb: Megabytes = 1_024.0
     result_days: Duration = 30.0
     result_mb: Megabytes = 512.0

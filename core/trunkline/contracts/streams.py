@@ -15,7 +15,7 @@ DEFAULT_PARTITIONS = 8
 
 INBOX_STREAM, JOURNAL_STREAM, EFFECT_STREAM, FEED_STREAM = "INBOX", "JOURNAL", "EFFECT", "FEED"
 SPAN_STREAM, FACT_STREAM, DEAD_STREAM, AUDIT_STREAM = "SPANS", "FACTS", "DEAD", "AUDIT"
-APPROVAL_STREAM, TIMER_STREAM = "APPROVALS", "TIMERS"
+APPROVAL_STREAM, TIMER_STREAM, SCHEDULE_STREAM = "APPROVALS", "TIMERS", "SCHEDULES"
 REQUEST_STREAM, COST_STREAM, BUDGET_STREAM, COUNTER_STREAM = "REQUESTS", "COSTS", "BUDGETS", "COUNTERS"
 
 
@@ -87,6 +87,27 @@ DEADLINE_CONSUMER = ConsumerSpec(
 """Any gateway may process what is due. If it dies meanwhile, another gateway does."""
 
 
+SCHEDULE_CONSUMER = ConsumerSpec(
+    stream=SCHEDULE_STREAM,
+    name="schedules",
+    filter="trunkline.schedule.due.*.*",
+    description="Schedules that are due, for the gateways",
+    ack_wait=5.0,
+)
+"""Any gateway may send the message of a schedule that is due. If it dies meanwhile, another gateway does."""
+
+
+SCHEDULED_TURN_CONSUMER = ConsumerSpec(
+    stream=FACT_STREAM,
+    name="scheduled-turns",
+    filter="trunkline.evt.turn.*.finished",
+    description="Turns that ended, for the gateway that records the runs of schedules",
+    deliver="new",
+    ack_wait=30.0,
+)
+"""Any gateway may record the end of a schedule's turn, and tell the owner of it."""
+
+
 def inbox_transform(source: str, partitions: int) -> Transform:
     """Return the transform that distributes messages published under ``source`` to partitions by conversation."""
     return Transform(
@@ -141,6 +162,13 @@ STREAMS = (
         retention="workqueue",
         allow_schedules=True,
         description="Approvals that will be reminded of or given up, and those that are due",
+    ),
+    StreamSpec(
+        name=SCHEDULE_STREAM,
+        subjects=("trunkline.schedule.timer.*.*", "trunkline.schedule.due.*.*"),
+        retention="workqueue",
+        allow_schedules=True,
+        description="Schedules that the server will publish when they are due, and those that are due",
     ),
     StreamSpec(
         name=SPAN_STREAM,

@@ -26,6 +26,7 @@ from trunkline.contracts.models.redaction_key import REDACTION_BUCKET
 from trunkline.contracts.models.subjects import AUDIO_STORE
 from trunkline.contracts.push.subjects import PUSH_CLAIM_BUCKET, PUSH_SUBSCRIPTION_BUCKET
 from trunkline.contracts.retention import DEFAULT_RETENTION, MEGABYTE, Retention
+from trunkline.contracts.schedules.subjects import SCHEDULE_BUCKET, SCHEDULED_TURN_BUCKET
 from trunkline.contracts.streams import (
     APPROVAL_STREAM,
     AUDIT_STREAM,
@@ -43,6 +44,9 @@ from trunkline.contracts.streams import (
     JOURNAL_STREAM,
     LEARNER_CONSUMER,
     REQUEST_STREAM,
+    SCHEDULE_CONSUMER,
+    SCHEDULE_STREAM,
+    SCHEDULED_TURN_CONSUMER,
     SPAN_STREAM,
     STREAMS,
     TIMER_STREAM,
@@ -92,6 +96,8 @@ BUCKETS = (
     CHANNEL_BUCKET,
     PUSH_SUBSCRIPTION_BUCKET,
     PUSH_CLAIM_BUCKET,
+    SCHEDULE_BUCKET,
+    SCHEDULED_TURN_BUCKET,
 )
 
 
@@ -128,6 +134,8 @@ def topology(
             LEARNER_CONSUMER,
             COMPACTION_CONSUMER,
             DEADLINE_CONSUMER,
+            SCHEDULE_CONSUMER,
+            SCHEDULED_TURN_CONSUMER,
         ),
         buckets=tuple(
             replace(bucket, replicas=replicas) for bucket in (*BUCKETS, deleted_response_spec(retention))
@@ -195,6 +203,7 @@ def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:
         SPAN_STREAM: (retention.trace_days * DAY_SECONDS, retention.trace_mb),
         APPROVAL_STREAM: (retention.journal_days * DAY_SECONDS, retention.approval_mb),
         TIMER_STREAM: (retention.journal_days * DAY_SECONDS, retention.approval_mb),
+        SCHEDULE_STREAM: (None, retention.schedule_mb),
         AUDIT_STREAM: (retention.audit_days * DAY_SECONDS, retention.audit_mb),
         REQUEST_STREAM: (retention.journal_days * DAY_SECONDS, retention.cost_mb),
         COST_STREAM: (retention.cost_days * DAY_SECONDS, retention.cost_mb),

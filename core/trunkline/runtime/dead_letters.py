@@ -17,6 +17,7 @@ from trunkline._util.text import printable
 from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.costs.subjects import BUDGET_EVENT, COST, OPENED_REQUEST
+from trunkline.contracts.schedules.subjects import SCHEDULE_DUE, SCHEDULE_TIMER
 from trunkline.contracts.turns.subjects import EFFECT, FEED, INBOX, JOURNAL, MOVED_INBOX, TURN_FACT
 from trunkline.contracts.workers.subjects import DEAD_LETTER_TOPIC, SPANS
 from trunkline.errors import TrunklineError
@@ -33,6 +34,8 @@ REFUSAL_REASONS: Mapping[str, str] = {
     APPROVAL.subject.template: "channels read the question in the journal; sent late, it would be asked again",
     APPROVAL_TIMER.subject.template: "the server keeps the time; sent again, a question would end at another time",
     APPROVAL_DUE.subject.template: "a gateway acts on it when it is due; a question that is open can still be answered",
+    SCHEDULE_TIMER.subject.template: "the gateways arm each schedule again from its file",
+    SCHEDULE_DUE.subject.template: "the gateways arm each schedule again, and report the times that were missed",
     AUDIT.subject.template: "its stream has the line; sent again, it would be recorded twice",
     OPENED_REQUEST.subject.template: "a monitor settles it at its next start; a late one would be charged again",
     COST.subject.template: "its stream has the entry; sent again, the request would be charged twice",

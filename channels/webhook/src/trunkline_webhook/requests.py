@@ -73,6 +73,7 @@ class WebhookRequests:
             client_id=f"webhook:{request.webhook}:{_hashed(request.id)}",
             conversation=known,
             block=webhook.block if known is None else None,
+            trigger="webhook",  # a program wrote the text, so that it is never carried out as a command
         )
         try:
             accepted = await self._gateway.send(message)

@@ -72,12 +72,14 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 class BlockStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The status of a block. ``last_run`` is the time of the last turn, ``last_pulse`` the time of this status,
-    ``current_task`` a running turn. ``error`` is an error code, never raw text.
+    ``current_task`` a running turn, ``next_wake_up`` the next due time of the block's schedules. ``error`` is an error
+    code, never raw text.
     """
 
     status: BlockStatusName = "SLEEPING"
     last_run: datetime | None = None
     last_pulse: datetime | None = None
+    next_wake_up: datetime | None = None
     current_task: str | None = None
     error: str | None = None
 

@@ -14,6 +14,7 @@ from trunkline.contracts.conversations.messages import (
 )
 from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.contracts.tools.messages import ToolSchema
+from trunkline.contracts.turns.lanes import Trigger
 from trunkline.contracts.turns.messages import FinishReason, ResponseRequest
 from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
@@ -28,9 +29,9 @@ class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
 
     Without a ``conversation`` a new conversation starts in ``block``; None selects the block that the gateway's rules
     choose. ``history``, ``one_shot``, ``client_tools``, ``model``, ``max_tokens``, ``temperature``, ``parameters``,
-    ``instructions``, ``tool_choice``, ``response_format``, ``shows`` and ``response`` are as in ``TurnRequested``; a
-    channel's client adds ``shows``. ``preceding`` are messages before ``content``. ``content`` may be empty if the
-    last of ``preceding`` is a tool's result, or if there are files.
+    ``instructions``, ``tool_choice``, ``response_format``, ``shows``, ``response`` and ``trigger`` are as in
+    ``TurnRequested``; a channel's client adds ``shows``. ``preceding`` are messages before ``content``. ``content``
+    may be empty if the last of ``preceding`` is a tool's result, or if there are files.
 
     ``images`` and ``documents`` are files that belong to ``content``; messages of ``history`` and ``preceding`` carry
     their own. An image with a name may be among the documents. The gateway recognises the type of each file by its
@@ -45,6 +46,7 @@ class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
     conversation: str | None = None
     client_id: str | None = None
     metadata: dict[str, object] = {}
+    trigger: Trigger = "message"
     history: tuple[Message, ...] | None = None
     one_shot: bool = False
     preceding: tuple[Message, ...] = ()

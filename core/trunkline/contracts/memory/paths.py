@@ -11,6 +11,7 @@ from trunkline.contracts.auth.identity import IDENTITY_FOLDER
 from trunkline.contracts.blocks.paths import BLOCK_FILE, BLOCKS_FOLDER, block_folder
 from trunkline.contracts.memory.chunk import Layer
 from trunkline.contracts.memory.initial_files import INITIAL_FILES
+from trunkline.contracts.schedules.paths import SCHEDULES_FOLDER
 from trunkline_bus import key_of
 
 AUDIT_FOLDER, COST_FOLDER, BUDGET_FOLDER = "audit", "costs", "budgets"
@@ -63,14 +64,15 @@ def layer_folder(layer: Layer, block: str, actor: str) -> str:
 
 def is_owner_only(path: str) -> bool:
     """Report whether only the owner may change a path, in any way: who may enter (identities), the permissions of
-    agents (policies and each block's settings), the workflows of a block, and the logs that Trunkline writes.
+    agents (policies and each block's settings), what runs in the owner's name (workflows and schedules), and the logs
+    that Trunkline writes.
 
     The preferences are not owner-only, because they are choices and not limits. Agents may write them by a call that
     shows a person the text. An import does not change them without notice (``is_preferences``).
     """
     parts = [part.casefold() for part in path.split("/") if part not in ("", ".")]
     of_block = parts[2:] if parts and parts[0] in (BLOCKS_FOLDER, "archive") else []
-    settings = of_block == [BLOCK_FILE] or of_block[:1] == [WORKFLOW_FOLDER]
+    settings = of_block == [BLOCK_FILE] or of_block[:1] in ([WORKFLOW_FOLDER], [SCHEDULES_FOLDER])
     return settings or (bool(parts) and parts[0] in (IDENTITY_FOLDER, "policies", *LOG_FOLDERS))
 
 

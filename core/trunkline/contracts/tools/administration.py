@@ -1,5 +1,5 @@
-"""Identities and permissions as a tool sees them. Only tools that declare it change anything, only in turns of the
-owner, and only after the owner has approved exactly that call.
+"""Identities, permissions and schedules as a tool sees them. Only tools that declare it change anything, only in
+turns of the owner, and only after the owner has approved exactly that call.
 """
 
 from abc import ABC, abstractmethod
@@ -9,11 +9,11 @@ from trunkline.contracts.auth.messages import AccessChecked, AccessToken, Policy
 from trunkline.contracts.policies.messages import PolicyEffect
 from trunkline.errors import ToolError
 
-NOT_HERE = "Identities and permissions cannot be seen or changed from here."
+NOT_HERE = "Identities, permissions and schedules cannot be seen or changed from here."
 
 
 class Administration(ABC):
-    """Identities, permissions and access tokens, for the caller of one tool call.
+    """Identities, permissions, access tokens and the block's schedules, for the caller of one tool call.
 
     Guarantees: nobody but the owner learns about others. A change needs a tool that administers and the owner's
     approval of exactly this call. No method returns a token, a key or a hash of one.
@@ -62,9 +62,21 @@ class Administration(ABC):
     async def revoke(self, policy_id: str) -> PolicyView:
         """Remove a policy. Raises ToolError."""
 
+    @abstractmethod
+    async def save_schedule(self, name: str, text: str) -> None:
+        """Write the file of a schedule of this block. What it says will run in the owner's name. Raises ToolError."""
+
+    @abstractmethod
+    async def remove_schedule(self, name: str) -> None:
+        """Delete the file of a schedule of this block; history keeps it. Raises ToolError, ``not_found`` if there is
+        none.
+        """
+
 
 class NoAdministration(Administration):
-    """Identities and permissions are out of reach: on other hosts, in isolated processes, and in tests without them."""
+    """Identities, permissions and schedules are out of reach: on other hosts, in isolated processes, and in tests
+    without them.
+    """
 
     @property
     def is_owner(self) -> bool:
@@ -98,5 +110,13 @@ class NoAdministration(Administration):
         raise ToolError(NOT_HERE, kind="unsupported")
 
     async def revoke(self, policy_id: str) -> PolicyView:
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
+        raise ToolError(NOT_HERE, kind="unsupported")
+
+    async def save_schedule(self, name: str, text: str) -> None:
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
+        raise ToolError(NOT_HERE, kind="unsupported")
+
+    async def remove_schedule(self, name: str) -> None:
         """Refuse. Raises ToolError ``unsupported`` in every case."""
         raise ToolError(NOT_HERE, kind="unsupported")

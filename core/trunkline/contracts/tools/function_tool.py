@@ -175,8 +175,9 @@ def tool(
         in_plan_mode: True if the agent may use the tool in plan mode; if the tool has paths, then only on plan files.
             ``"ends"`` also lets the tool end plan mode (``context.planning.end()``); a person is asked about each
             such call.
-        administers: The tool changes who may enter and what they may do (``context.administration``). Whatever the
-            policies permit, the owner is asked about each such call, and nobody else can approve it.
+        administers: The tool changes who may enter, what they may do, or what runs in the owner's name
+            (``context.administration``). Whatever the policies permit, the owner is asked about each such call,
+            and nobody else can approve it.
         untrusted_output: The result comes from a file, a page, memory or a program, so the model receives it marked
             as data that contains no instructions.
         derived: The result repeats what memory holds, so no search of memory returns it as evidence.

@@ -54,6 +54,7 @@ from trunkline.workers.gateway.block_templates import BlockTemplates, with_templ
 from trunkline.workers.gateway.conversation_service import ConversationService
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.sender import Sender
+from trunkline.workers.gateway.wake_ups import WakeUps
 from trunkline.workers.gateway.workspaces import Workspaces
 from trunkline_bus import Bus, Refusal, RemoteFault
 
@@ -90,11 +91,13 @@ class BlockService:
         audit: AuditLog,
         access: BlockAccess,
         templates: BlockTemplates,
+        wake_ups: WakeUps,
         default: str,
     ) -> None:
         self._bus = bus
         self._access = access
         self._templates = templates
+        self._wake_ups = wake_ups
         self._stopping = stopping
         self._audit = audit
         self._cache = cache
@@ -400,7 +403,7 @@ class BlockService:
             name=name,
             config=config,
             problem=problem,
-            pulse=pulse,
+            pulse=msgspec.structs.replace(pulse, next_wake_up=self._wake_ups.next_of(name)),
             created_at=block_file.created_on(file.content) or file.modified_at,
             conversations=await self._conversations.count(name),
         )

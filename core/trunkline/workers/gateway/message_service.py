@@ -282,6 +282,7 @@ def _request(message: SendMessage, sender: Sender, block: str, conversation: str
         permissions=sender.identity.permissions_in(block),
         token_id=sender.identity.token_id or msgspec.UNSET,
         channel=sender.channel,
+        trigger=message.trigger,
         history=history,
         preceding=tuple(preceding) or msgspec.UNSET,
         begins=begins,

@@ -46,6 +46,7 @@ from trunkline.workers.gateway.task_service import TaskService
 from trunkline.workers.gateway.trace_service import TraceService
 from trunkline.workers.gateway.transcript_index import TranscriptIndex
 from trunkline.workers.gateway.turn_lookup import TurnLookup
+from trunkline.workers.gateway.wake_ups import WakeUps
 from trunkline.workers.gateway.workspaces import Workspaces
 from trunkline_bus import Bus, KeyValue
 
@@ -69,6 +70,7 @@ class Services:
     transcripts: TranscriptIndex
     queue_heads: QueueHeadCache
     blocks: BlockService
+    wake_ups: WakeUps
     models: ModelService
     memory: MemoryService
     memory_transfer: MemoryTransfer
@@ -107,7 +109,10 @@ class Services:
         places, default = Workspaces(context.home), config.gateway.default_block
         stopping = BlockStopper(bus, turns, BlockTasks(bus, context.home.path))
         templates = BlockTemplates(context.home.templates, config.permissions)
-        blocks = BlockService(bus, stopping, conversations, places, cache, audit, access, templates, default)
+        wake_ups = WakeUps(bus)
+        blocks = BlockService(
+            bus, stopping, conversations, places, cache, audit, access, templates, wake_ups, default
+        )
         limits = _attachment_limits(config.gateway)
         attachments = AttachmentService(bus, limits)
         messages = MessageService(
@@ -135,6 +140,7 @@ class Services:
             transcripts=TranscriptIndex(bus, turns),
             queue_heads=QueueHeadCache(turns),
             blocks=blocks,
+            wake_ups=wake_ups,
             models=ModelService(bus, conversations, access, default),
             memory=MemoryService(bus),
             memory_transfer=MemoryTransfer(

@@ -5,8 +5,8 @@ The command replaces the model's answer: it makes a call, which is dispatched li
 result. So it costs no tokens, works without a model, and leaves a call with its result for the next model
 call.
 
-Only the message that begins a turn can be a command, and only when a person wrote it: never a text from a
-tool, a file, a transcript or a steering message.
+Only the message that begins a turn can be a command, and only when a person wrote it, or wrote or approved the
+schedule that sends it: never a text from a tool, a file, a transcript, a webhook or a steering message.
 """
 
 import json
@@ -51,7 +51,7 @@ def find_command(request: TurnRequested, name: str = COMMAND) -> str | None:
     """Return the text after the command ``name`` in the message that began the turn; None when the message is not a
     person's command of this name."""
     written_by_person = request.message.role == "user" and (request.fork is None or request.fork.says)
-    if not written_by_person or request.trigger != "message":
+    if not written_by_person or request.trigger == "webhook":
         return None
     first, _, rest = request.message.content.strip().replace("\n", " ", 1).partition(" ")
     return rest.strip() if first == name else None

@@ -1,4 +1,6 @@
-"""Identities and permissions for one call: the gateway's operations, behind the checks that no tool can skip."""
+"""Identities, permissions and schedules for one call: the operations of gateway and memory, behind the checks that no
+tool can skip.
+"""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
@@ -9,7 +11,11 @@ from trunkline.contracts.actors import OWNER
 from trunkline.contracts.auth.client import AuthClient
 from trunkline.contracts.auth.identity import IdentityRecord, IdentityType
 from trunkline.contracts.auth.messages import AccessChecked, AccessToken, PolicyList, PolicyView
+from trunkline.contracts.memory.files import DeleteMemory, WriteMemory
+from trunkline.contracts.memory.operation import CALL_SECONDS
+from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_WRITE
 from trunkline.contracts.policies.messages import Policy, PolicyEffect
+from trunkline.contracts.schedules.paths import SCHEDULE_NAME_RULE, is_schedule_name, schedule_path
 from trunkline.contracts.tools.administration import Administration
 from trunkline.contracts.tools.messages import CallTool
 from trunkline.contracts.tools.tool import ToolInvocation
@@ -18,7 +24,8 @@ from trunkline.policy import AccessRequest, ActorPermissions, decide
 from trunkline.policy.block_access import BLOCK_RESOURCE
 from trunkline.policy.turn_permissions import CHANNEL_ACTOR_PREFIX
 from trunkline.workers.tools.authorization import CallAuthorizer, agent_subjects
-from trunkline_bus import Bus, RemoteFault
+from trunkline.workers.tools.ledger import scope_of
+from trunkline_bus import Bus, BusError, RemoteFault
 
 T = TypeVar("T")
 
@@ -27,8 +34,8 @@ TIMEOUT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class CallAdministration(Administration):
-    """Identities and permissions for one call. ``may_change``: the owner has approved that exactly this call changes
-    them.
+    """Identities, permissions and schedules for one call. ``may_change``: the owner has approved that exactly this call
+    changes them.
     """
 
     bus: Bus
@@ -93,22 +100,60 @@ class CallAdministration(Administration):
         """See ``Administration.revoke``."""
         return await self._answered(self._changing_client().revoke(policy_id))
 
+    async def save_schedule(self, name: str, text: str) -> None:
+        """See ``Administration.save_schedule``."""
+        path = self._changed_schedule(name)
+        write = WriteMemory(
+            path=path,
+            content=text,
+            actor=self.call.actor,
+            reason=f"set the schedule {name} of {self.call.block}",
+        )
+        await self._answered(
+            self.bus.call(MEMORY_WRITE, write, scope=scope_of(self.call), timeout=CALL_SECONDS)
+        )
+
+    async def remove_schedule(self, name: str) -> None:
+        """See ``Administration.remove_schedule``."""
+        path = self._changed_schedule(name)
+        delete = DeleteMemory(
+            path=path, actor=self.call.actor, reason=f"remove the schedule {name} of {self.call.block}"
+        )
+        await self._answered(
+            self.bus.call(MEMORY_DELETE, delete, scope=scope_of(self.call), timeout=CALL_SECONDS)
+        )
+
+    def _changed_schedule(self, name: str) -> str:
+        """Return the path of a schedule that this call may change."""
+        self._require_approved_owner()
+        if not is_schedule_name(name):
+            raise ToolError(f"A schedule's name has {SCHEDULE_NAME_RULE}.", kind="invalid_arguments")
+        return schedule_path(self.call.block, name)
+
     def _owner_client(self) -> AuthClient:
-        if not self.is_owner:
-            raise ToolError(
-                "Only the owner may see or change who may enter and what they may do. This turn is somebody else's.",
-                kind="permission_denied",
-            )
+        self._require_owner()
         return AuthClient(self.bus, actor=OWNER, timeout=TIMEOUT)
 
     def _changing_client(self) -> AuthClient:
-        client = self._owner_client()
-        if not self.may_change:
+        self._require_approved_owner()
+        return AuthClient(self.bus, actor=OWNER, timeout=TIMEOUT)
+
+    def _require_owner(self) -> None:
+        if not self.is_owner:
             raise ToolError(
-                "Who may enter and what they may do changes only by a call that the owner has approved.",
+                "Only the owner may see or change who may enter and what they may do, and what runs on a schedule. "
+                "This turn is somebody else's.",
                 kind="permission_denied",
             )
-        return client
+
+    def _require_approved_owner(self) -> None:
+        self._require_owner()
+        if not self.may_change:
+            raise ToolError(
+                "Who may enter, what they may do, and what runs on a schedule changes only by a call that the owner "
+                "has approved.",
+                kind="permission_denied",
+            )
 
     async def _answered(self, reply: Awaitable[T]) -> T:
         try:
@@ -117,11 +162,13 @@ class CallAdministration(Administration):
             raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
         except Unavailable as error:
             raise ToolError("No gateway answers now. Try again later.", kind="unavailable") from error
+        except BusError as error:
+            raise ToolError("Memory does not answer now. Try again later.", kind="unavailable") from error
 
 
 def with_administration(invocation: ToolInvocation) -> ToolInvocation:
-    """Return the invocation in the form that the tool receives: it may change identities and permissions only with an
-    approval of exactly this call, and only if it declares that it administers.
+    """Return the invocation in the form that the tool receives: it may change identities, permissions and schedules
+    only with an approval of exactly this call, and only if it declares that it administers.
     """
     own, allowed = invocation.context.administration, invocation.approved == invocation.call_hash
     if not (invocation.spec.administers and allowed and isinstance(own, CallAdministration)):

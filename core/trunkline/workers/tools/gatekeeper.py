@@ -118,7 +118,7 @@ def _effect_phrase(spec: ToolSpec) -> str:
     if spec.ends_planning:
         return "stop planning and work"
     if spec.administers:
-        return "change who may enter or what they may do"
+        return "change who may enter, what they may do, or what runs in your name"
     if (
         spec.mcp and spec.effect == "send"
     ):  # the effect of an MCP tool is unknown; it counts as send unless the owner trusts it

@@ -167,6 +167,9 @@ def _state(block: Block, rights: BlockRights) -> BlockState:
         created_at=block.created_at,
         conversations=block.conversations,
         current_task=block.pulse.current_task,
+        last_run=block.pulse.last_run,
+        last_pulse=block.pulse.last_pulse,
+        next_wake_up=block.pulse.next_wake_up,
         error=block.pulse.error,
         problem=block.problem,
     )

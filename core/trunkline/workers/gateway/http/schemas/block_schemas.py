@@ -90,6 +90,9 @@ class BlockState(Out, frozen=True, kw_only=True):
     ``access`` is the largest of ``read``, ``chat``, ``approve``, ``operate`` and ``owner`` that the caller may do in
     it, by its token and by the policies; it includes those before it.
 
+    ``last_run`` is when the last turn ran, ``last_pulse`` when a monitor last reported the status, and
+    ``next_wake_up`` when a schedule is due next.
+
     ``problem`` describes a file that a person must repair; until then the block takes no messages, and ``config`` does
     not show the settings of that file.
     """
@@ -101,6 +104,9 @@ class BlockState(Out, frozen=True, kw_only=True):
     conversations: int
     access: TokenScope | None = None
     current_task: str | None = None
+    last_run: datetime | None = None
+    last_pulse: datetime | None = None
+    next_wake_up: datetime | None = None
     error: str | None = None
     problem: str = ""
 

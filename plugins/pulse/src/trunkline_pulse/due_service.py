@@ -1,0 +1,232 @@
+"""DueService: gives each due time of a schedule exactly one turn.
+
+A due message is acknowledged after these steps. Each of them may be repeated by another gateway, or after a kill:
+
+1. The due times up to now are *claimed* in the state of the schedule by compare-and-set, with the next due time.
+2. Their messages are sent. The id of each turn follows from its due time, so a repeat is the same turn.
+3. The runs are recorded, the claim is removed, and the next due time is armed.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import anyio
+import msgspec
+
+from trunkline import RemoteFault, Unavailable
+from trunkline.api.bus import Bus, BusError, Delivery
+from trunkline.api.memory import utc_now
+from trunkline.api.schedule import (
+    SCHEDULE_CONSUMER,
+    SCHEDULE_DUE,
+    SCHEDULED_TURN_BUCKET,
+    KillSwitch,
+    ScheduledTurn,
+    ScheduleDue,
+    ScheduleRun,
+    ScheduleState,
+)
+from trunkline_pulse.armer import Armer
+from trunkline_pulse.conditions import condition_holds
+from trunkline_pulse.run_recorder import RunRecorder
+from trunkline_pulse.run_starter import RunStarter
+from trunkline_pulse.schedule import Schedule
+from trunkline_pulse.schedule_store import FoundSchedule, ScheduleStore
+from trunkline_pulse.times import dues_between, next_due
+
+log = logging.getLogger(__name__)
+
+ON_TIME = timedelta(seconds=60)
+"""A due time counts as missed if it is found later than this."""
+
+MAX_DUES = 10_000
+"""The largest number of missed due times that are counted."""
+
+MAX_CAUGHT_UP = 100
+"""The largest number of missed due times that are made up for."""
+
+MAX_RUNS = 20
+"""The number of runs that a state keeps."""
+
+WORKING = 16
+"""The number of due messages that one gateway works on at once."""
+
+RETRY_SECONDS, LATCHED_SECONDS = 1.0, 2.0
+
+
+class DueService:
+    """Processes due schedules while ``run`` runs. ``clock`` returns the time, in UTC."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        store: ScheduleStore,
+        armer: Armer,
+        starter: RunStarter,
+        recorder: RunRecorder,
+        kill_switch: KillSwitch,
+        zone: ZoneInfo,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._bus = bus
+        self._store = store
+        self._armer = armer
+        self._starter = starter
+        self._recorder = recorder
+        self._kill_switch = kill_switch
+        self._zone = zone
+        self._clock = clock
+        self._turns = bus.kv(SCHEDULED_TURN_BUCKET)
+
+    async def run(self) -> None:
+        """Process what is due, until cancelled. While the kill switch is engaged nothing is."""
+        limiter = anyio.Semaphore(WORKING)
+        async with (
+            self._bus.pinned(SCHEDULE_CONSUMER, SCHEDULE_DUE) as deliveries,
+            anyio.create_task_group() as tasks,
+        ):
+            async for delivery in deliveries:
+                await limiter.acquire()
+                tasks.start_soon(self._deliver, delivery, limiter)
+
+    async def _deliver(self, delivery: Delivery[ScheduleDue], limiter: anyio.Semaphore) -> None:
+        due = delivery.data
+        try:
+            if self._kill_switch.is_engaged:
+                await delivery.nak(LATCHED_SECONDS)
+                return
+            await self.process(due)
+            await delivery.ack()
+        except (BusError, Unavailable) as error:
+            log.info("the schedule %s of block %s waits: %s", due.name, due.block, error)
+            await _hand_back(delivery)
+        except Exception:  # one schedule that fails must not stop the others
+            log.exception("the schedule %s of block %s failed; it is tried again", due.name, due.block)
+            await _hand_back(delivery)
+        finally:
+            limiter.release()
+
+    async def process(self, due: ScheduleDue) -> None:
+        """Give a due time its turn, if it has none. Raises BusError and Unavailable; then call it again."""
+        found = await self._store.find(due.block, due.name)
+        entry = await self._store.entry(due.block, due.name)
+        state = entry.value if entry is not None else None
+        if found is None or state is None or state.version != found.file.hash:
+            await self._armer.sync([(due.block, due.name)])
+            return None if found is None else await self.process(due)
+        if found.schedule is None:
+            return None
+        if due.by_hand:
+            return await self._run_by_hand(state, found.schedule, due.due_at)
+        if not state.claimed and state.next_due == due.due_at and entry is not None:
+            claimed = self._claim(state, found)
+            if not await self._store.replace(entry, claimed):
+                return await self.process(due)
+            state = claimed
+        if state.claimed:
+            state = await self._hand_over(state, found.schedule) or state
+        await self._armer.arm(state, found.schedule)
+
+    def _claim(self, state: ScheduleState, found: FoundSchedule) -> ScheduleState:
+        """Return the state with the due times that run now. Those that are missed and not made up for are recorded."""
+        schedule, now, zone = found.schedule, self._clock(), self._zone
+        if schedule is None or state.next_due is None:
+            return state
+        first, now = state.next_due, max(now, state.next_due)
+        late = dues_between(schedule, first, now - ON_TIME, zone, MAX_DUES)
+        on_time = max(first, now - ON_TIME + timedelta(microseconds=1))
+        wanted = dues_between(schedule, on_time, now, zone, MAX_DUES)
+        if schedule.missed == "all":
+            wanted = [*late[-MAX_CAUGHT_UP:], *wanted]
+        elif schedule.missed == "once" and not wanted:
+            wanted = late[-1:]
+        lost = [due for due in late if due not in wanted]
+        if wanted and schedule.condition and not _holds(schedule.condition, found):
+            wanted = []
+        runs = state.runs
+        if lost:
+            why = "Nothing ran at that time."
+            runs = (*runs, ScheduleRun(due_at=lost[-1], outcome="missed", count=len(lost), detail=why))
+        return msgspec.structs.replace(
+            state,
+            claimed=tuple(wanted),
+            next_due=next_due(schedule, now, zone),
+            runs=runs[-MAX_RUNS:],
+        )
+
+    async def _hand_over(self, state: ScheduleState, schedule: Schedule) -> ScheduleState | None:
+        """Send the messages of the claimed due times, and record the runs."""
+        runs: list[ScheduleRun] = []
+        conversation = state.conversation
+        for due in state.claimed:
+            if schedule.overlap == "skip" and await self._previous_runs((*state.runs, *runs)):
+                why = "The previous run had not ended."
+                runs.append(ScheduleRun(due_at=due, outcome="skipped", detail=why))
+                continue
+            shared = msgspec.structs.replace(state, conversation=conversation)
+            run = await self._start(shared, schedule, due)
+            runs.append(run)
+            if schedule.overlap == "queue":
+                conversation = run.conversation or conversation
+
+        def recorded(now: ScheduleState) -> ScheduleState:
+            if now.claimed != state.claimed:
+                return now
+            return msgspec.structs.replace(
+                now, claimed=(), runs=(*now.runs, *runs)[-MAX_RUNS:], conversation=conversation
+            )
+
+        changed = await self._store.change(state.block, state.name, recorded)
+        await self._recorder.settle_started(runs)
+        return changed
+
+    async def _previous_runs(self, runs: tuple[ScheduleRun, ...]) -> bool:
+        """Report whether the last run that began has not ended."""
+        started = [run for run in runs if run.turn]
+        if not started or started[-1].outcome != "started":
+            return False
+        return await self._starter.is_running(started[-1].turn)
+
+    async def _run_by_hand(self, state: ScheduleState, schedule: Schedule, due: datetime) -> None:
+        run = await self._start(state, schedule, due, by_hand=True)
+
+        def recorded(now: ScheduleState) -> ScheduleState:
+            if any(one.turn == run.turn and one.due_at == due for one in now.runs):
+                return now
+            return msgspec.structs.replace(now, runs=(*now.runs, run)[-MAX_RUNS:])
+
+        await self._store.change(state.block, state.name, recorded)
+        await self._recorder.settle_started([run])
+
+    async def _start(
+        self, state: ScheduleState, schedule: Schedule, due: datetime, *, by_hand: bool = False
+    ) -> ScheduleRun:
+        """Send the message of a due time, and note to which schedule its turn belongs."""
+        try:
+            accepted = await self._starter.start(state, schedule, due, by_hand=by_hand)
+        except RemoteFault as fault:
+            if fault.code in ("engine_unavailable", "storage_failure"):
+                raise Unavailable(fault.message) from fault
+            return ScheduleRun(due_at=due, outcome="failed", ended_at=self._clock(), detail=fault.message)
+        belongs = ScheduledTurn(block=state.block, name=state.name, due_at=due)
+        await self._turns.put(accepted.turn, belongs)
+        return ScheduleRun(
+            due_at=due, outcome="started", turn=accepted.turn, conversation=accepted.conversation
+        )
+
+
+def _holds(condition: str, found: FoundSchedule) -> bool:
+    try:
+        return condition_holds(condition)
+    except (OSError, KeyError, ValueError) as error:
+        log.warning("%s: the condition cannot be checked here: %s", found.file.path, error)
+        return False
+
+
+async def _hand_back(delivery: Delivery[ScheduleDue]) -> None:
+    try:
+        await delivery.nak(RETRY_SECONDS)
+    except BusError:
+        return  # the server delivers it again by itself
