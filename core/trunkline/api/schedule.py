@@ -3,13 +3,10 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trunkline._util.toml import SettingsFileError as SettingsFileError
     from trunkline._util.toml import line_of as line_of
-    from trunkline._util.toml import read_settings as read_settings
     from trunkline.contracts.channels.subjects import TELL_OWNER as TELL_OWNER
     from trunkline.contracts.gateway.client import GatewayClient as GatewayClient
     from trunkline.contracts.gateway.messages import TellOwner as TellOwner
-    from trunkline.contracts.memory.files import MemoryChanged as MemoryChanged
     from trunkline.contracts.memory.subjects import MEMORY_CHANGED as MEMORY_CHANGED
     from trunkline.contracts.schedules.messages import RunOutcome as RunOutcome
     from trunkline.contracts.schedules.messages import ScheduledTurn as ScheduledTurn
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
     from trunkline.contracts.schedules.subjects import SCHEDULED_TURN_BUCKET as SCHEDULED_TURN_BUCKET
     from trunkline.contracts.streams import SCHEDULE_CONSUMER as SCHEDULE_CONSUMER
     from trunkline.contracts.streams import SCHEDULED_TURN_CONSUMER as SCHEDULED_TURN_CONSUMER
-    from trunkline.home.kill_switch import KillSwitch as KillSwitch
 else:
     from trunkline._util.lazy_names import lazy_names
 

@@ -75,8 +75,8 @@ def _list_command(zone: ZoneOf) -> click.Command:
             header=("BLOCK", "SCHEDULE", "TYPE", "TIMES", "LAST RUN", "NEXT"),
         )
         for view in views:
-            if view.found.problem:
-                print_text(view.found.problem)
+            if view.source.problem:
+                print_text(view.source.problem)
 
     return list_schedules
 

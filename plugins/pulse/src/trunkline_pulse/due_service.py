@@ -18,11 +18,11 @@ import msgspec
 from trunkline import RemoteFault, Unavailable
 from trunkline.api.bus import Bus, BusError, Delivery
 from trunkline.api.memory import utc_now
+from trunkline.api.sandbox import KillSwitch
 from trunkline.api.schedule import (
     SCHEDULE_CONSUMER,
     SCHEDULE_DUE,
     SCHEDULED_TURN_BUCKET,
-    KillSwitch,
     ScheduledTurn,
     ScheduleDue,
     ScheduleRun,

@@ -6,8 +6,9 @@ from pathlib import Path
 import anyio.to_thread
 
 from trunkline import HealthResult
+from trunkline.api.files import SettingsFileError
 from trunkline.api.memory import BLOCKS_FOLDER
-from trunkline.api.schedule import SCHEDULES_FOLDER, SettingsFileError, schedule_of
+from trunkline.api.schedule import SCHEDULES_FOLDER, schedule_of
 from trunkline_pulse.schedule_file import read_schedule
 
 

@@ -1,4 +1,4 @@
-"""What runs in each gateway: arms schedules, gives due ones their turns, and records the runs."""
+"""The services of schedules in each gateway: arms schedules, gives due ones their turns, and records the runs."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -13,12 +13,12 @@ from anyio.abc import ObjectSendStream, TaskStatus
 from trunkline import LifespanContext, RemoteFault, Unavailable
 from trunkline.api.bus import Bus, BusError
 from trunkline.api.memory import BLOCKS_FOLDER
+from trunkline.api.sandbox import KillSwitch
 from trunkline.api.schedule import (
     MEMORY_CHANGED,
     SCHEDULE_CHANNEL,
     SCHEDULES_FOLDER,
     GatewayClient,
-    KillSwitch,
     schedule_of,
 )
 from trunkline_pulse.armer import Armer

@@ -65,10 +65,10 @@ class RunRecorder:
             if run.turn:
                 await self._settle(run.turn)
 
-    async def report_problem(self, found: FoundSchedule) -> None:
+    async def report_problem(self, source: FoundSchedule) -> None:
         """Tell the owner of a file that must be corrected. Nothing is told twice."""
-        text = f"The schedule {found.name} does not run until its file is corrected. {found.problem}"
-        await self._tell(found.block, f"schedule-{found.file.hash}", text, "")
+        text = f"The schedule {source.name} does not run until its file is corrected. {source.problem}"
+        await self._tell(source.block, f"schedule-{source.file.hash}", text, "")
 
     async def _settle(self, turn: str) -> None:
         """Record the end of a turn that has ended and belongs to a schedule."""

@@ -19,7 +19,7 @@ MAX_INSTRUCTION = 20_000
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a file says. It names exactly one kind of time: ``cron``, ``every`` or ``at``.
+    """The content of a file. It names exactly one kind of time: ``cron``, ``every`` or ``at``.
 
     ``type`` says what happens with ``instruction`` at each due time. ``cron``, ``alert`` and ``heartbeat`` are messages
     to the agent; the owner is told of the answer to an ``alert``, and of the answer to a ``heartbeat`` unless it is
@@ -56,7 +56,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
     @property
     def is_announced(self) -> bool:
-        """Whether the owner is told of the result of each run."""
+        """Report whether the owner is told of the result of each run."""
         return (
             self.announce
             if self.announce is not None

@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from trunkline.api.schedule import SettingsFileError, line_of, read_settings
+from trunkline.api.files import SettingsFileError, read_settings
+from trunkline.api.schedule import line_of
 from trunkline_pulse.schedule import Schedule, schedule_problem
 
 

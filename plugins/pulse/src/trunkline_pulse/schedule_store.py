@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from trunkline import MemoryFile, RemoteFault
 from trunkline.api.bus import Bus, KeyValueEntry, SequenceConflict, key_of
+from trunkline.api.files import SettingsFileError
 from trunkline.api.memory import (
     BLOCKS_FOLDER,
     MEMORY_LIST,
@@ -16,7 +17,6 @@ from trunkline.api.memory import (
 from trunkline.api.schedule import (
     SCHEDULE_BUCKET,
     ScheduleState,
-    SettingsFileError,
     schedule_of,
     schedule_path,
     schedules_folder,

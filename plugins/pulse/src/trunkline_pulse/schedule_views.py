@@ -21,7 +21,7 @@ SHOWN_DUES = 5
 class ScheduleView:
     """A schedule with its state, which is None until a gateway has read the file, and its next due times in UTC."""
 
-    found: FoundSchedule
+    source: FoundSchedule
     state: ScheduleState | None
     dues: tuple[Any, ...]
 
@@ -59,7 +59,7 @@ async def find_view(bus: Bus, zone: ZoneInfo, name: str, block: str) -> Schedule
 
 def view_as_json(view: ScheduleView) -> dict[str, Any]:
     """Return the view as data."""
-    found, state = view.found, view.state
+    found, state = view.source, view.state
     return {
         "block": found.block,
         "name": found.name,
@@ -72,7 +72,7 @@ def view_as_json(view: ScheduleView) -> dict[str, Any]:
 
 def view_row(view: ScheduleView, zone: ZoneInfo) -> tuple[str, ...]:
     """Return the row of a table."""
-    found, state, schedule = view.found, view.state, view.found.schedule
+    found, state, schedule = view.source, view.state, view.source.schedule
     own = schedule.zone(zone) if schedule is not None else zone
     last = _describe_run(state.runs[-1], own) if state is not None and state.runs else ""
     if schedule is None:
@@ -83,7 +83,7 @@ def view_row(view: ScheduleView, zone: ZoneInfo) -> tuple[str, ...]:
 
 def view_text(view: ScheduleView, zone: ZoneInfo) -> str:
     """Return the text of ``trunkline schedules show``."""
-    found, schedule = view.found, view.found.schedule
+    found, schedule = view.source, view.source.schedule
     own = schedule.zone(zone) if schedule is not None else zone
     lines = [found.file.path, "", found.file.content.rstrip(), ""]
     if found.problem:

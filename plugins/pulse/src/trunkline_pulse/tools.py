@@ -10,8 +10,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from trunkline import ApprovalDetail, Tool, ToolContext, ToolError, ToolOutcome, preview, tool
+from trunkline.api.files import SettingsFileError
 from trunkline.api.memory import utc_now
-from trunkline.api.schedule import SCHEDULES_FOLDER, SettingsFileError, schedule_path
+from trunkline.api.schedule import SCHEDULES_FOLDER, schedule_path
 from trunkline.api.tool import Proceed, Stage, ToolInvocation
 from trunkline_pulse.schedule import Missed, Overlap, Schedule, ScheduleType
 from trunkline_pulse.schedule_file import read_schedule, write_schedule
