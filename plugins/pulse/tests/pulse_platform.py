@@ -1,6 +1,6 @@
 """A platform that the tests of schedules share, with blocks of their own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -69,3 +69,10 @@ async def ended_run(client: BlockClient, name: str, number: int = 1) -> Schedule
 async def texts_of(client: BlockClient, run: ScheduleRun) -> list[str]:
     """Return the texts of a run's conversation."""
     return [message.content for message in (await client.gateway.conversation(run.conversation)).messages]
+
+
+async def until(fits: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until something is so. Raises TimeoutError."""
+    with anyio.fail_after(SECONDS):
+        while not await fits():  # noqa: ASYNC110  it is asked over the bus
+            await anyio.sleep(0.05)

@@ -3,13 +3,19 @@
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
+import anyio
 import pytest
 
 from tests.block_client import BlockClient, client_of_new_block
 from trunkline.api.memory import utc_now
+from trunkline.api.sandbox import KillSwitch
+from trunkline.api.schedule import SCHEDULE_TIMER
+from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.testing.platform import Platform
+from trunkline_pulse.schedule_changes import run_now
+from trunkline_pulse.schedule_store import ScheduleStore
 
-from .pulse_platform import ended_run, pulse_platform, state_when, texts_of, write_schedule_file
+from .pulse_platform import ended_run, pulse_platform, state_when, texts_of, until, write_schedule_file
 
 pytestmark = pytest.mark.anyio
 
@@ -37,3 +43,136 @@ async def test_MB_F6_a_due_time_becomes_a_turn_in_the_background(client: BlockCl
     assert run.outcome == "finished" and await texts_of(client, run) == ["say:hello", "hello"]
     state = await state_when(client, "hello", lambda state: state.next_due is None)
     assert not state.claimed
+
+
+async def test_MB_F6_an_interval_beats_at_once_and_a_removed_schedule_never_again(
+    client: BlockClient,
+) -> None:
+    """The first beat is at the start of the interval. A file that is deleted takes its timer and state with it."""
+    start = f"{utc_now():%Y-%m-%dT%H:%M:%SZ}"
+    await write_schedule_file(
+        client.bus, client.block, "beat", f'instruction = "say:beat"\nevery = 3600\nstart = {start}\n'
+    )
+    run = await ended_run(client, "beat")
+    assert f"{run.due_at:%Y-%m-%dT%H:%M:%SZ}" == start
+    assert await client.bus.last_seq(SCHEDULE_TIMER, block=client.block, schedule="beat")
+    await write_schedule_file(client.bus, client.block, "beat", "")
+    await until(lambda: _is_gone(client, "beat"))
+    assert not await client.bus.last_seq(SCHEDULE_TIMER, block=client.block, schedule="beat")
+
+
+async def test_MB_F5_the_status_of_a_block_names_its_next_wake_up(client: BlockClient) -> None:
+    """The next due time of all schedules of the block; a paused schedule has none."""
+    text = f'instruction = "x"\nat = {utc_now() + timedelta(days=2):%Y-%m-%dT%H:%M:%SZ}\n'
+    await write_schedule_file(client.bus, client.block, "later", text)
+    state = await state_when(client, "later", lambda state: state.next_due is not None)
+
+    async def next_wake_up() -> bool:
+        return (await client.gateway.block(client.block)).pulse.next_wake_up == state.next_due
+
+    await until(next_wake_up)
+    await write_schedule_file(client.bus, client.block, "later", f"enabled = false\n{text}")
+    await state_when(client, "later", lambda state: state.next_due is None)
+
+
+async def test_MB_F6_a_log_entry_is_a_call_that_adds_a_line(client: BlockClient) -> None:
+    """No model is called; the line has the time and the name of the schedule."""
+    await write_schedule_file(
+        client.bus, client.block, "note", f'type = "log"\ninstruction = "all well"\n{once()}'
+    )
+    assert (await ended_run(client, "note")).outcome == "finished"
+    log = (await block_memory(client.bus, client.block, "owner").read("pulse.log")).content
+    assert log.endswith(" note all well\n")
+
+
+async def test_MB_D12_several_schedules_are_due_in_the_same_moment(client: BlockClient) -> None:
+    """Each has its own turn (MB-D12, MB-T16)."""
+    line = once(2)
+    for number in range(5):
+        await write_schedule_file(
+            client.bus, client.block, f"same-{number}", f'instruction = "say:{number}"\n{line}'
+        )
+    runs = [await ended_run(client, f"same-{number}") for number in range(5)]
+    assert len({run.turn for run in runs}) == 5 and len({run.due_at for run in runs}) == 1
+
+
+async def test_a_quiet_heartbeat_is_archived_and_a_condition_passes_a_time(client: BlockClient) -> None:
+    """All quiet: the run is marked so, and its conversation is not in the list. A false condition starts nothing."""
+    text = 'type = "heartbeat"\ninstruction = "say:ALL QUIET"\n'
+    await write_schedule_file(client.bus, client.block, "heart", text + once())
+    await write_schedule_file(
+        client.bus, client.block, "never", f'instruction = "x"\ncondition = "uptime < 0"\n{once()}'
+    )
+    run = await ended_run(client, "heart")
+    assert run.outcome == "quiet"
+    assert (await client.gateway.conversation(run.conversation)).summary.archived
+    state = await state_when(client, "never", lambda state: state.next_due is None)
+    assert not state.runs
+
+
+async def test_a_broken_file_is_named_with_its_line_and_the_others_run(client: BlockClient) -> None:
+    """The state has the problem until the file is corrected."""
+    broken = 'instruction = "x"\ncron = "0 25 * * *"\n'
+    await write_schedule_file(client.bus, client.block, "broken", broken)
+    await write_schedule_file(client.bus, client.block, "fine", f'instruction = "say:fine"\n{once()}')
+    assert (await ended_run(client, "fine")).outcome == "finished"
+    state = await state_when(client, "broken", lambda state: bool(state.problem))
+    assert "broken.toml, line 2: '0 25 * * *' is no cron line" in state.problem and state.next_due is None
+    await write_schedule_file(client.bus, client.block, "broken", broken.replace("25", "5"))
+    await state_when(client, "broken", lambda state: not state.problem and state.next_due is not None)
+
+
+async def test_a_run_by_hand_and_a_queue_share_one_conversation(client: BlockClient) -> None:
+    """The runs of a queue are turns of one conversation, in order. A paused schedule can be run by hand."""
+    end = f"{utc_now() + timedelta(seconds=3):%Y-%m-%dT%H:%M:%SZ}"
+    text = f'instruction = "say:q"\nevery = 1\noverlap = "queue"\nexpires = {end}\n'
+    await write_schedule_file(client.bus, client.block, "queue", text)
+    await ended_run(client, "queue", 2)
+    state = await state_when(client, "queue", lambda state: state.next_due is None)
+    assert {run.conversation for run in state.runs} == {state.conversation}
+    await write_schedule_file(
+        client.bus, client.block, "paused", 'instruction = "say:p"\nevery = 60\nenabled = false\n'
+    )
+    await state_when(client, "paused", lambda state: True)
+    await run_now(client.bus, "paused", client.block)
+    run = await ended_run(client, "paused")
+    assert run.outcome == "finished" and await texts_of(client, run) == ["say:p", "p"]
+
+
+async def test_nothing_runs_during_panic_and_what_was_missed_is_reported(
+    shared: Platform, client: BlockClient
+) -> None:
+    """While the kill switch is engaged a due time starts nothing; after its release the due time runs."""
+    switch = KillSwitch(shared.home.path)
+    await write_schedule_file(client.bus, client.block, "held", f'instruction = "say:held"\n{once(2)}')
+    switch.engage("test")
+    try:
+        state = await state_when(client, "held", lambda state: state.next_due is not None)
+        while utc_now() < (state.next_due or utc_now()) + timedelta(seconds=1):  # noqa: ASYNC110  the clock has no event
+            await anyio.sleep(0.1)
+        found = await state_when(client, "held", lambda state: True)
+        assert found.next_due is not None and not found.runs
+    finally:
+        switch.release()
+    assert (await ended_run(client, "held")).outcome == "finished"
+
+
+async def test_PA_F30_a_webhook_is_no_command_and_a_schedule_may_be_one(client: BlockClient) -> None:
+    """Messages, webhooks and schedules enter by the same service and each creates a conversation. A program's text is
+    never carried out."""
+    command = "/tool get_current_time"
+    by_person = await client.say(command)
+    by_webhook = await client.say(command, trigger="webhook")
+    await write_schedule_file(client.bus, client.block, "clock", f'instruction = "{command}"\n{once()}')
+    run = await ended_run(client, "clock")
+    assert (
+        "get_current_time says" in by_person.text
+        and "get_current_time says" in (await texts_of(client, run))[-1]
+    )
+    assert "get_current_time says" not in by_webhook.text
+    conversations = {by_person.accepted.conversation, by_webhook.accepted.conversation, run.conversation}
+    assert len(conversations) == 3
+
+
+async def _is_gone(client: BlockClient, name: str) -> bool:
+    return await ScheduleStore(client.bus).state(client.block, name) is None
