@@ -40,6 +40,7 @@ class Shown:
     mentions: list[int] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
     versions: int = 1
+    file: tuple[str, bytes] | None = None
 
     @property
     def buttons(self) -> dict[str, str]:
@@ -359,8 +360,9 @@ class DiscordServer:
         return web.json_response(listed)
 
     async def create_message(self, request: web.Request) -> web.Response:
-        channel, body = int(request.match_info["channel"]), await request.json()
-        problem = self._refusal(channel) or self._problem(body)
+        channel = int(request.match_info["channel"])
+        body, file = await sent_message(request)
+        problem = self._refusal(channel) or self._problem(body, file)
         if problem is not None:
             return problem
         nonce = body.get("nonce")
@@ -374,8 +376,9 @@ class DiscordServer:
             channel,
             self._next_id(),
             BOT_ID,
-            body["content"],
-            body.get("components", []),
+            body.get("content") or "",
+            body.get("components") or [],
+            file=file,
             reply_to=int(reply["message_id"]) if reply else None,
             nonce=nonce,
         )
@@ -442,9 +445,11 @@ class DiscordServer:
             return failure(403, 50001, "Missing Access")
         return None
 
-    def _problem(self, body: dict[str, Any]) -> web.Response | None:
-        text = body.get("content", "")
-        if not text.strip():
+    def _problem(self, body: dict[str, Any], file: tuple[str, bytes] | None = None) -> web.Response | None:
+        text = body.get("content") or ""
+        if file is not None and len(file[1]) > 10 * 1024 * 1024:
+            return failure(413, 40005, "Request entity too large")
+        if not text.strip() and file is None:
             return failure(400, 50006, "Cannot send an empty message")
         if len(text.encode("utf-16-le")) // 2 > 2000 or len(str(body.get("nonce") or "")) > 25:
             return failure(400, 50035, "Invalid Form Body")
@@ -493,6 +498,18 @@ class DiscordServer:
             "components": [], **shown.extra,
         }  # fmt: skip
         return message | ({"nonce": shown.nonce} if shown.nonce else {})
+
+
+async def sent_message(request: web.Request) -> tuple[dict[str, Any], tuple[str, bytes] | None]:
+    """Return the fields of a message, and the name and content of its file."""
+    if request.content_type == "application/json":
+        return await request.json(), None
+    form = await request.post()
+    body, part = json.loads(form["payload_json"]), form["files[0]"]
+    assert isinstance(part, web.FileField) and [one["filename"] for one in body["attachments"]] == [
+        part.filename
+    ]
+    return body, (part.filename, part.file.read())
 
 
 def dm_of(user: int) -> int:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from trunkline.api.channel import DeliveryState, PostService, UnfinishedPost
+from trunkline.api.channel import Attachment, DeliveryState, PostService, UnfinishedPost
 from trunkline.api.testing import ChannelSuite, ChannelUser, PostSuite, PostWitness, ScriptedRecords
 from trunkline.api.tool import Approval
 from trunkline_discord.bot import DiscordBot
@@ -44,8 +44,20 @@ class TestDiscord(ChannelSuite):
             )
 
 
+FILE = Attachment(path="plan", name="plan.png", media_type="image/png", size=9)
+
+
+def posted(content: str) -> str:
+    """Return what the channel records of a content of the suite."""
+    return (DiscordContent(file=FILE) if content == "a file" else DiscordContent(text=content)).encode()
+
+
+async def read_file(file: Attachment) -> bytes:
+    return b"\x89PNG plan"
+
+
 class PlainPosts(PostService):
-    """Posts of plain text, as the suite gives them."""
+    """Posts of plain text and files, as the suite gives them."""
 
     def __init__(self, posts: DiscordPosts) -> None:
         self._posts = posts
@@ -54,10 +66,10 @@ class PlainPosts(PostService):
         return self._posts.mark(place)
 
     async def post(self, place: str, content: str, delivery: DeliveryState) -> str:
-        return await self._posts.post(place, DiscordContent(text=content).encode(), delivery)
+        return await self._posts.post(place, posted(content), delivery)
 
     async def find(self, place: str, post: UnfinishedPost, delivery: DeliveryState) -> str | None:
-        whole = msgspec.structs.replace(post, content=DiscordContent(text=post.content).encode())
+        whole = msgspec.structs.replace(post, content=posted(post.content))
         return await self._posts.find(place, whole, delivery)
 
 
@@ -70,5 +82,6 @@ class TestDiscordPosts(PostSuite):
             patched.setenv("DISCORD_BOT_TOKEN", TOKEN)
             async with discord_server() as server, DiscordBot(settings(server.url)) as bot:
                 server.say("between")  # people's messages lie between those of the bot
-                posts = DiscordPosts(bot, ScriptedRecords(), "4242")
-                yield PostWitness(PlainPosts(posts), str(dm_of(OWNER)), server.seen)
+                posts = DiscordPosts(bot, ScriptedRecords(), "4242", read_file)
+                shown = lambda: ["file" if one.file else one.text for one in server.shown()]  # noqa: E731
+                yield PostWitness(PlainPosts(posts), str(dm_of(OWNER)), shown, file="a file")

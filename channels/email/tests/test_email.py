@@ -1,11 +1,15 @@
 """The e-mail channel on a scripted gateway: threads, what is heard of a mail, commands, and what people get."""
 
+from collections.abc import Iterator
 from email.message import EmailMessage
 
 import pytest
 
 from trunkline import Unavailable
+from trunkline.api.channel import Attachment
+from trunkline.api.gateway import SendMessage
 from trunkline.api.testing import wait_until
+from trunkline.api.turn import TextDelta, ToolEnded, TurnEnded
 
 from .mail_store import AGENT, OWNER
 from .running_channel import talking
@@ -55,6 +59,37 @@ async def test_an_answer_is_a_reply_that_no_program_answers() -> None:
     (filed,) = store.folders["Sent Items"].mails
     assert filed.message_id == answer["Message-ID"] and filed.message_id.endswith("@trunk.test>")
     assert store.untaken() == [] and len(store.folders["INBOX"].mails) == 1
+
+
+FILES = (
+    Attachment(path="a/chart", name="chart.png", media_type="image/png", size=len(PNG)),
+    Attachment(path="a/gone", name="gone.pdf", media_type="application/pdf", size=9),
+    Attachment(path="a/film", name="film.mp4", media_type="video/mp4", size=16 * 1024 * 1024),
+)
+
+
+async def test_files_of_an_agent_are_attached_once() -> None:
+    """A file is attached to the answer, also after the gateway was away; one that is too large or gone is named."""
+
+    def giving(message: SendMessage) -> Iterator[object]:
+        yield TextDelta(step=0, offset=0, text="See here.")
+        yield ToolEnded(step=0, call_id="c1", name="send_file", output="given", files=FILES)
+        gateway.away = True
+        yield TurnEnded(reason="stop")
+
+    async with talking(giving) as (servers, gateway, _):
+        gateway.files["a/chart"] = PNG
+        servers.store.say("go")
+        await wait_until(lambda: gateway.away)
+        gateway.away = False
+        await wait_until(lambda: servers.store.mails())
+        (mail,) = servers.store.mails()
+    files = [
+        (one.get_filename(), one.get_content_type(), one.get_content()) for one in mail.iter_attachments()
+    ]
+    assert files == [("chart.png", "image/png", PNG)]
+    (text,) = servers.store.seen()
+    assert text.startswith("See here.") and "gone.pdf (9 bytes)" in text and "film.mp4" in text
 
 
 async def test_markdown_is_drawn_without_pictures() -> None:

@@ -6,11 +6,12 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from trunkline.api.channel import DeliveryState, PostService, UnfinishedPost
+from trunkline.api.channel import Attachment, DeliveryState, PostService, UnfinishedPost
 from trunkline.api.testing import ChannelSuite, ChannelUser, PostSuite, PostWitness
 from trunkline.api.tool import Approval
 from trunkline_email.mail_transport import MailTransport
 from trunkline_email.mailbox import MailFolder
+from trunkline_email.outbound_mail import MailContent
 from trunkline_email.posts import MailPosts
 from trunkline_email.threads import thread_key
 
@@ -47,14 +48,24 @@ class TestEmail(ChannelSuite):
 class AddressedPosts(PostService):
     """Posts of deliveries that the suite opens without an address and a subject."""
 
-    def __init__(self, posts: MailPosts) -> None:
+    def __init__(self, posts: MailPosts, files: tuple[Attachment, ...]) -> None:
         self._posts = posts
+        self._files = files
 
     async def post(self, place: str, content: str, delivery: DeliveryState) -> str:
-        return await self._posts.post(place, content, _addressed(delivery))
+        return await self._posts.post(
+            place, MailContent(text=content, files=self._files).encode(), _addressed(delivery)
+        )
 
     async def find(self, place: str, post: UnfinishedPost, delivery: DeliveryState) -> str | None:
         return await self._posts.find(place, post, _addressed(delivery))
+
+
+FILE = Attachment(path="plan", name="plan.png", media_type="image/png", size=9)
+
+
+async def read_file(file: Attachment) -> bytes:
+    return b"\x89PNG plan"
 
 
 def _addressed(delivery: DeliveryState) -> DeliveryState:
@@ -65,9 +76,17 @@ def _addressed(delivery: DeliveryState) -> DeliveryState:
 class TestEmailPosts(PostSuite):
     """No crash loses or repeats a mail, because its copy is in the mailbox if it was sent."""
 
+    files: tuple[Attachment, ...] = ()
+
     @asynccontextmanager
     async def service(self) -> AsyncIterator[PostWitness]:
         async with mail_servers() as servers:
             settings = servers.settings()
-            posts = MailPosts(settings, MailTransport(settings), lambda: MailFolder(settings))
-            yield PostWitness(AddressedPosts(posts), OWNER, servers.store.seen)
+            posts = MailPosts(settings, MailTransport(settings), lambda: MailFolder(settings), read_file)
+            yield PostWitness(AddressedPosts(posts, self.files), OWNER, servers.store.seen)
+
+
+class TestEmailPostsWithFiles(TestEmailPosts):
+    """The same for a mail with a file."""
+
+    files = (FILE,)

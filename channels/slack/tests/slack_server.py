@@ -19,8 +19,8 @@ BOT, OWNER, STRANGER = "UBOT", "UOWNER", "USTRANGER"
 CHANNEL, PRIVATE, FOREIGN = "C100", "C200", "C300"
 BOT_TOKEN, APP_TOKEN = "xoxb-1111-2222-secretofthebotAAAA", "xapp-1-A1-3333-secretoftheapp0000AAAA"
 SCOPES = (
-    "app_mentions:read,channels:history,channels:read,chat:write,commands,groups:history,groups:read,im:history,"
-    "im:read,im:write"
+    "app_mentions:read,channels:history,channels:read,chat:write,commands,files:write,groups:history,groups:read,"
+    "im:history,im:read,im:write"
 )
 
 
@@ -77,6 +77,7 @@ class SlackServer:
         self.faults: list[Fault] = []
         self.calls: list[str] = []
         self.closed_to: set[str] = set()
+        self.files: dict[str, tuple[str, bytes]] = {}
         self.signed_out = ""
         self.scopes = SCOPES
         self.said: dict[str, str] = {}
@@ -241,6 +242,7 @@ class SlackServer:
             "auth.test": self._auth_test, "apps.connections.open": self._open_connection,
             "conversations.open": self._open_dm, "users.conversations": self._channels,
             "conversations.history": self._history, "conversations.replies": self._replies,
+            "files.getUploadURLExternal": self._reserve, "files.completeUploadExternal": self._share,
             "chat.postMessage": self._post, "chat.update": self._update, "chat.delete": self._delete,
         }  # fmt: skip
         answer = methods[method](asked) if method in methods else refused("unknown_method")
@@ -317,6 +319,32 @@ class SlackServer:
         shown = Shown(channel, self._next_ts(), BOT, asked["text"], blocks_of(asked), thread, metadata)
         self.messages[channel, shown.ts] = shown
         return good({"channel": channel, "ts": shown.ts})
+
+    def _reserve(self, asked: dict[str, Any]) -> web.Response:
+        if int(asked["length"]) < 1:
+            return refused("invalid_arguments")
+        id = f"F{len(self.files)}"
+        self.files[id] = (asked["filename"], b"")
+        return good({"file_id": id, "upload_url": f"{self.url.removesuffix('/api/')}/upload/{id}"})
+
+    async def upload(self, request: web.Request) -> web.Response:
+        """Take the content of a file. The address is the credential."""
+        if "Authorization" in request.headers:
+            self.problems.append("a token at the address of an upload")
+        id = request.match_info["id"]
+        self.files[id] = (self.files[id][0], await request.read())
+        return web.Response(text="OK")
+
+    def _share(self, asked: dict[str, Any]) -> web.Response:
+        (file,) = json.loads(asked["files"])
+        name, data = self.files[file["id"]]
+        if not data:
+            return refused("file_not_found")
+        shared = {"id": file["id"], "name": name, "title": file["title"]}
+        channel, thread = asked["channel_id"], asked.get("thread_ts") or ""
+        shown = Shown(channel, self._next_ts(), BOT, "", thread=thread, extra={"files": [shared]})
+        self.messages[channel, shown.ts] = shown
+        return good({"files": [{"id": file["id"], "title": file["title"]}]})
 
     def _update(self, asked: dict[str, Any]) -> web.Response:
         shown = self.messages.get((asked["channel"], asked["ts"]))
@@ -417,6 +445,7 @@ async def slack_server() -> AsyncIterator[SlackServer]:
     app.add_routes([
         web.get("/socket", server.socket),
         web.post("/reply/{id}", server.reply),
+        web.post("/upload/{id}", server.upload),
         web.route("*", "/api/{method}", server.call),
     ])  # fmt: skip
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)

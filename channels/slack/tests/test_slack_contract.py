@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from trunkline.api.channel import DeliveryState, PostService, UnfinishedPost
+from trunkline.api.channel import Attachment, DeliveryState, PostService, UnfinishedPost
 from trunkline.api.testing import ChannelSuite, ChannelUser, PostSuite, PostWitness
 from trunkline.api.tool import Approval
 from trunkline_slack.bot import SlackBot
@@ -45,8 +45,20 @@ class TestSlack(ChannelSuite):
             )
 
 
+FILE = Attachment(path="plan", name="plan.png", media_type="image/png", size=9)
+
+
+def posted(content: str) -> str:
+    """Return what the channel records of a content of the suite."""
+    return (SlackContent(file=FILE) if content == "a file" else SlackContent(text=content)).encode()
+
+
+async def read_file(file: Attachment) -> bytes:
+    return b"\x89PNG plan"
+
+
 class PlainPosts(PostService):
-    """Posts of plain text, as the suite gives them."""
+    """Posts of plain text and files, as the suite gives them."""
 
     def __init__(self, posts: SlackPosts) -> None:
         self._posts = posts
@@ -55,10 +67,10 @@ class PlainPosts(PostService):
         return self._posts.mark(place)
 
     async def post(self, place: str, content: str, delivery: DeliveryState) -> str:
-        return await self._posts.post(place, SlackContent(text=content).encode(), delivery)
+        return await self._posts.post(place, posted(content), delivery)
 
     async def find(self, place: str, post: UnfinishedPost, delivery: DeliveryState) -> str | None:
-        whole = msgspec.structs.replace(post, content=SlackContent(text=post.content).encode())
+        whole = msgspec.structs.replace(post, content=posted(post.content))
         return await self._posts.find(place, whole, delivery)
 
 
@@ -72,5 +84,6 @@ class TestSlackPosts(PostSuite):
             patched.setenv("SLACK_APP_TOKEN", APP_TOKEN)
             async with slack_server() as server, SlackBot(settings(server.url)) as bot:
                 server.say("between")  # people's messages lie between those of the bot
-                posts = SlackPosts(bot)
-                yield PostWitness(PlainPosts(posts), dm_of(OWNER), server.seen)
+                posts = SlackPosts(bot, read_file)
+                shown = lambda: ["file" if "files" in one.extra else one.text for one in server.shown()]  # noqa: E731
+                yield PostWitness(PlainPosts(posts), dm_of(OWNER), shown, file="a file")

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,10 @@ import httpx
 import pytest
 
 from trunkline import ConfigError, Secret, Unavailable
+from trunkline.api.channel import Attachment
+from trunkline.api.gateway import SendMessage
 from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.turn import TextDelta, ToolEnded, TurnEnded
 from trunkline_webhook.channel import WebhookChannel
 from trunkline_webhook.settings import Webhook, WebhookSettings
 
@@ -75,6 +78,38 @@ async def test_a_message_is_accepted_and_answered_at_the_address(tmp_path: Path)
         "reason": "stop", "text": "You said: hello",
     }  # fmt: skip
     assert one.gateway.sent[0].block == "garden"
+
+
+FILES = (
+    Attachment(path="a/plan", name="plan.pdf", media_type="application/pdf", size=9),
+    Attachment(path="a/gone", name="gone.pdf", media_type="application/pdf", size=9),
+    Attachment(path="a/film", name="film.mp4", media_type="video/mp4", size=11 * 1024 * 1024),
+)
+
+
+async def test_files_of_an_agent_come_with_the_answer(tmp_path: Path) -> None:
+    """The body has the content of a file, also after the address refused it once; of one that is too large or gone it
+    has the name."""
+
+    def giving(message: SendMessage) -> Iterator[object]:
+        yield ToolEnded(step=0, call_id="c1", name="send_file", output="given", files=FILES)
+        yield TextDelta(step=1, offset=0, text="See here.")
+        yield TurnEnded(reason="stop")
+
+    async with ScriptedGateway(giving) as gateway, target() as one:
+        gateway.files["a/plan"] = b"%PDF plan"
+        one.answers.append((503, {}))
+        channel = WebhookChannel(settings(one.url), tmp_path)
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(channel.run, gateway)
+                await Sender(tmp_path).say("hello")
+                await wait_until(lambda: one.events)
+                tasks.cancel_scope.cancel()
+    plan, gone, film = one.events[0]["data"]["files"]
+    assert plan == {"name": "plan.pdf", "media_type": "application/pdf", "size": 9, "data": "JVBERiBwbGFu"}
+    assert gone == {"name": "gone.pdf", "media_type": "application/pdf", "size": 9}
+    assert film["name"] == "film.mp4" and "data" not in film
 
 
 async def test_a_thread_is_one_conversation(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.api.channel import DeliveryState, PostService, UnfinishedPost
+from trunkline.api.channel import Attachment, DeliveryState, PostService, UnfinishedPost
 from trunkline.api.testing import ChannelSuite, ChannelUser, PostSuite, PostWitness
 from trunkline.api.tool import Approval
 from trunkline_webhook.channel import WebhookChannel
@@ -58,6 +58,10 @@ class TestWebhook(ChannelSuite):
             tasks.cancel_scope.cancel()
 
 
+async def read_file(file: Attachment) -> bytes:
+    return b"%PDF plan"
+
+
 class OneBodyEach(PostService):
     """Posts of plain text, as the suite gives them: the receiver wants events."""
 
@@ -84,5 +88,5 @@ class TestWebhookPosts(PostSuite):
                 signatures = {
                     name: WebhookSignature(name, webhook) for name, webhook in given.webhooks.items()
                 }
-                async with WebhookPosts(given, signatures) as sender:
+                async with WebhookPosts(given, signatures, read_file) as sender:
                     yield PostWitness(OneBodyEach(sender), "garden", one.texts)

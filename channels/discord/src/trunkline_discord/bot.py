@@ -40,6 +40,9 @@ DISALLOWED_INTENTS, REFUSED_TOKEN = 4014, 4004
 REFUSALS = (hikari.BadRequestError, hikari.ForbiddenError, hikari.NotFoundError)
 """Discord's answers to a call that it will always refuse."""
 
+FILE_TOO_LARGE = 413
+"""Discord's status for a file that it does not take."""
+
 IN_ROW = 5
 """Buttons in a row."""
 
@@ -212,14 +215,19 @@ class DiscordBot:
         ]
         await self._bot.rest.set_application_commands(self._application, wanted)
 
-    async def send(self, channel: int, content: DiscordContent, *, nonce: str, reply_to: int | None) -> int:
-        """Send a message and return its id. For some minutes the same nonce gives the same message. Raises PostRefused
-        if Discord refuses it.
+    async def send(
+        self, channel: int, content: DiscordContent, data: bytes = b"", *, nonce: str, reply_to: int | None
+    ) -> int:
+        """Send a message and return its id. ``data`` is the content of its file. For some minutes the same nonce gives
+        the same message. Raises PostRefused if Discord refuses it.
         """
+        file = content.file
+        shown = hikari.Bytes(data, file.name, file.media_type) if file is not None else hikari.UNDEFINED
         try:
             message = await self._bot.rest.create_message(
                 channel,
-                content.text,
+                content.text or hikari.UNDEFINED,
+                attachment=shown,
                 components=self._rows(content),
                 nonce=nonce or hikari.UNDEFINED,
                 reply=reply_to or hikari.UNDEFINED,
@@ -230,7 +238,9 @@ class DiscordBot:
                 user_mentions=False,
                 role_mentions=False,
             )
-        except REFUSALS as refused:
+        except (*REFUSALS, hikari.ClientHTTPResponseError) as refused:
+            if not isinstance(refused, REFUSALS) and refused.status != FILE_TOO_LARGE:
+                raise
             raise PostRefused(f"Discord refuses a message to the channel {channel}: {refused}") from refused
         return int(message.id)
 

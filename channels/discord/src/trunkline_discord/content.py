@@ -5,10 +5,21 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from trunkline.api.channel import Button, StyledSpan, StyledText, cut_text, parse_markdown, utf16_units
+from trunkline.api.channel import (
+    Attachment,
+    Button,
+    StyledSpan,
+    StyledText,
+    cut_text,
+    parse_markdown,
+    utf16_units,
+)
 
 MAX_UNITS = 2000
 """UTF-16 units of a message's text."""
+
+UPLOAD_LIMIT = 10 * 1024 * 1024
+"""Bytes of the largest file that a bot can send."""
 
 MARKS = {"bold": "**", "italic": "*", "strike": "~~"}
 """Discord's marks around a text of a style."""
@@ -24,9 +35,10 @@ _ADDRESS = re.compile(r"(https?://[^\s<>]+)")
 
 
 class DiscordContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The content of one message. ``buttons`` are pairs of label and words."""
+    """The content of one message. ``buttons`` are pairs of label and words. A message with ``file`` has no text."""
 
-    text: str
+    text: str = ""
+    file: Attachment | None = None
     buttons: tuple[tuple[str, str], ...] = ()
 
     def encode(self) -> str:
@@ -49,6 +61,11 @@ def plain_contents(text: str, buttons: Sequence[Button] = ()) -> tuple[DiscordCo
     pieces = [DiscordContent(text=piece) for piece in _pieces(StyledText(text), MAX_UNITS)]
     pairs = tuple((button.label, button.words) for button in buttons)
     return (*pieces[:-1], msgspec.structs.replace(pieces[-1], buttons=pairs))
+
+
+def file_content(file: Attachment) -> DiscordContent | None:
+    """Return the post that shows a file; None if it is too large for Discord."""
+    return DiscordContent(file=file) if file.size <= UPLOAD_LIMIT else None
 
 
 def _pieces(styled: StyledText, limit: int) -> Iterator[str]:

@@ -7,13 +7,15 @@ Posts to one channel are sent one after another and all known ones have smaller 
 can be found is the unfinished post.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from uuid import uuid4
 
 import hikari
 import msgspec
 
+from trunkline import RemoteFault
 from trunkline.api.channel import (
+    Attachment,
     Button,
     ChannelRecords,
     ChatPosts,
@@ -22,7 +24,7 @@ from trunkline.api.channel import (
     UnfinishedPost,
 )
 from trunkline_discord.bot import DiscordBot
-from trunkline_discord.content import decode_content, markdown_contents, plain_contents
+from trunkline_discord.content import decode_content, file_content, markdown_contents, plain_contents
 
 NONCE_LENGTH = 25
 """Characters that Discord permits in a nonce."""
@@ -35,13 +37,22 @@ class NewestPost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiscordPosts(ChatPosts):
-    """Sends and edits messages of the bot. The id of a post is ``CHANNEL:MESSAGE``; a mark is ``MESSAGE:NONCE``."""
+    """Sends and edits messages of the bot. The id of a post is ``CHANNEL:MESSAGE``; a mark is ``MESSAGE:NONCE``.
+    ``read_file`` returns the content of a file, as ``Gateway.file`` does.
+    """
 
     away = (hikari.HTTPError, TimeoutError)
     typing_seconds = 8.0  # Discord shows it for ten
 
-    def __init__(self, bot: DiscordBot, records: ChannelRecords, account: str) -> None:
+    def __init__(
+        self,
+        bot: DiscordBot,
+        records: ChannelRecords,
+        account: str,
+        read_file: Callable[[Attachment], Awaitable[bytes]],
+    ) -> None:
         super().__init__()
+        self._read_file = read_file
         self._bot = bot
         self._records = records
         self._prefix = f"newest.{account}"
@@ -72,6 +83,11 @@ class DiscordPosts(ChatPosts):
         """Return the contents that show a text as it is; the last one has the buttons."""
         return [content.encode() for content in plain_contents(text, buttons)]
 
+    def draw_file(self, file: Attachment) -> str:
+        """Return the content that shows a file, "" if it is too large for Discord."""
+        content = file_content(file)
+        return content.encode() if content is not None else ""
+
     async def post(self, place: str, content: str, delivery: DeliveryState) -> str:
         """Send a message. Raises as ``PostService.post`` does."""
         mark = delivery.unfinished.mark if delivery.unfinished is not None else ":"
@@ -91,9 +107,17 @@ class DiscordPosts(ChatPosts):
 
     async def _send(self, place: str, content: str, delivery: DeliveryState, nonce: str) -> str:
         reply_to = int(delivery.details.get("reply_to", 0)) or None
-        message = await self._bot.send(int(place), decode_content(content), nonce=nonce, reply_to=reply_to)
+        decoded = decode_content(content)
+        data = await self._data(decoded.file) if decoded.file is not None else b""
+        message = await self._bot.send(int(place), decoded, data, nonce=nonce, reply_to=reply_to)
         await self._note_post(place, message)
         return f"{place}:{message}"
+
+    async def _data(self, file: Attachment) -> bytes:
+        try:
+            return await self._read_file(file)
+        except RemoteFault as fault:
+            raise PostRefused(f"The file {file.name} is not sent: {fault.message}") from fault
 
     async def edit(self, id: str, content: str) -> None:
         """Change what a post shows. A post that a person has deleted stays deleted."""

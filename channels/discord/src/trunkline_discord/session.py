@@ -70,7 +70,7 @@ class DiscordSession(AccountSession):
         self._seen = 0
         self._since = 0
         self._unread: frozenset[int] = frozenset()
-        self._channel_posts = DiscordPosts(bot, self._records, account)
+        self._channel_posts = DiscordPosts(bot, self._records, account, gateway.file)
         super().__init__(
             gateway,
             self._channel_posts,

@@ -9,6 +9,7 @@ from trunkline import Unavailable
 from trunkline.api.channel import DeliveryState, OutboundDelivery, PostRefused
 from trunkline_email.mail_transport import MailInDoubt, NotSent
 from trunkline_email.mailbox import MailboxFailure
+from trunkline_email.outbound_mail import MailContent
 from trunkline_email.posts import new_key
 from trunkline_email.threads import thread_key
 
@@ -30,13 +31,13 @@ def notice_state(id: str, owner: str, subject: str, **details: str) -> DeliveryS
     return DeliveryState(id=id, place=owner.lower(), details=wanted)
 
 
-async def send_text(delivery: OutboundDelivery, text: str) -> None:
-    """Send a text as the next mail of a delivery. Raises as ``OutboundDelivery.post`` does.
+async def send_mail(delivery: OutboundDelivery, content: MailContent) -> None:
+    """Send the next mail of a delivery. Raises as ``OutboundDelivery.post`` does.
 
     ``after`` in the details is how many mails there were before it, so that a repetition after a crash sends nothing.
     """
     if len(delivery.state.posts) <= int(delivery.state.details.get("after", "0")):
-        await delivery.post(text)
+        await delivery.post(content.encode())
 
 
 async def insist(send: Callable[[], Awaitable[None]], what: str, first_pause: float) -> None:

@@ -15,7 +15,8 @@ from trunkline import Unavailable, printable
 from trunkline.api.channel import DeliveryLedger, Gateway, OutboundDelivery, PostRefused, approval_news
 from trunkline.api.tool import Approval
 from trunkline_email.mail_decision import approval_delivery, new_token
-from trunkline_email.mail_deliveries import insist, notice_state, send_text
+from trunkline_email.mail_deliveries import insist, notice_state, send_mail
+from trunkline_email.outbound_mail import MailContent
 
 AGAIN = 2.0
 """Seconds after which the gateway is asked again."""
@@ -48,7 +49,7 @@ class OwnerMails:
         for owner in self._owners:
             delivery = await self._ledger.open(notice_state(f"notice:{uuid4()}", owner, subject))
             try:
-                await delivery.post(printable(text))
+                await delivery.post(MailContent(text=printable(text)).encode())
                 reached += 1
             except PostRefused:
                 continue
@@ -104,7 +105,7 @@ class OwnerMails:
             await self._insist(delivery, f"{printable(approval_news(shown))}\n\n{HOW}")
 
     async def _insist(self, delivery: OutboundDelivery, text: str) -> None:
-        send = partial(send_text, delivery, text)
+        send = partial(send_mail, delivery, MailContent(text=text))
         await insist(send, "a mail about an approval", self._first_pause)
 
     async def _write(self, delivery: OutboundDelivery, **more: str) -> None:

@@ -17,11 +17,12 @@ from trunkline.api.channel import (
     Gateway,
     OutboundDelivery,
 )
-from trunkline_email.answer_text import answer_text
+from trunkline_email.answer_mail import answer_mail
 from trunkline_email.incoming_mail import IncomingMail, parse_mail
-from trunkline_email.mail_deliveries import insist, notice_state, send_text
+from trunkline_email.mail_deliveries import insist, notice_state, send_mail
 from trunkline_email.mail_transport import MailTransport
 from trunkline_email.mailbox import MailboxFailure, MailFolder
+from trunkline_email.outbound_mail import MailContent
 from trunkline_email.owner_mails import OwnerMails
 from trunkline_email.owner_requests import OwnerRequests, mail_delivery
 from trunkline_email.posts import MailPosts
@@ -50,7 +51,7 @@ class EmailSession:
         self._gateway = gateway
         self._report = report
         self._first_pause = first_pause
-        posts = MailPosts(settings, MailTransport(settings), lambda: MailFolder(settings))
+        posts = MailPosts(settings, MailTransport(settings), lambda: MailFolder(settings), gateway.file)
         self._ledger = DeliveryLedger(records, account, posts)
         self._threads = MailThreads(settings.domain)
         self._chats = Chats(records, account, settings.block)
@@ -199,8 +200,11 @@ class EmailSession:
     async def _deliver(self, delivery: OutboundDelivery) -> None:
         """Send an answer, however often the server does not take it."""
         state = delivery.state
-        text = await answer_text(self._gateway, state) if state.turn else state.details["text"]
-        send = partial(send_text, delivery, text)
+        if state.turn:
+            content = await answer_mail(self._gateway, state)
+        else:
+            content = MailContent(text=state.details["text"])
+        send = partial(send_mail, delivery, content)
         await insist(send, f"an answer to {state.place}", self._first_pause)
         await delivery.finish()
 

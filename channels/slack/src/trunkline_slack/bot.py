@@ -16,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from trunkline import ConfigError
-from trunkline.api.channel import PostRefused
+from trunkline.api.channel import Attachment, PostRefused
 from trunkline_slack.bot_events import (
     Connected,
     Event,
@@ -25,14 +25,14 @@ from trunkline_slack.bot_events import (
     parse_message,
     parse_press,
 )
-from trunkline_slack.content import SlackContent, escape
+from trunkline_slack.content import SlackContent, escape, marked_name
 from trunkline_slack.settings import SlackSettings
 
 log = logging.getLogger(__name__)
 
 SCOPES = frozenset({
-    "app_mentions:read", "channels:history", "channels:read", "chat:write", "commands", "groups:history",
-    "groups:read", "im:history", "im:read", "im:write",
+    "app_mentions:read", "channels:history", "channels:read", "chat:write", "commands", "files:write",
+    "groups:history", "groups:read", "im:history", "im:read", "im:write",
 })  # fmt: skip
 """What the bot must be permitted."""
 
@@ -55,6 +55,9 @@ EVENT_TYPE = "trunkline_post"
 
 CALL_SECONDS = 30.0
 """Seconds for one call, and for the first connection."""
+
+UPLOAD_SECONDS = 120.0
+"""Seconds that a file may take on its way to Slack."""
 
 RATE_ATTEMPTS = 10
 """How often one call waits as long as Slack asks for."""
@@ -243,6 +246,34 @@ class SlackBot:
                 f"Slack refuses a message to the channel {channel}: {word_of(error)}"
             ) from error
         return str(fields_of(answer)["ts"])
+
+    async def send_file(self, channel: str, thread: str, file: Attachment, data: bytes, *, nonce: str) -> str:
+        """Send a file and return its id. Raises PostRefused if Slack refuses it."""
+        name = marked_name(file.name, nonce)
+        try:
+            upload = fields_of(await self._client.files_getUploadURLExternal(filename=name, length=len(data)))
+            async with self._http.post(
+                upload["upload_url"], data=data, timeout=aiohttp.ClientTimeout(total=UPLOAD_SECONDS)
+            ) as stored:
+                stored.raise_for_status()
+            await self._client.files_completeUploadExternal(
+                files=[{"id": upload["file_id"], "title": file.name}],
+                channel_id=channel,
+                thread_ts=thread or None,
+            )
+        except SlackApiError as error:
+            if word_of(error) in PASSING:
+                raise
+            raise PostRefused(f"Slack refuses a file for the channel {channel}: {word_of(error)}") from error
+        return str(upload["file_id"])
+
+    async def find_own_file(self, channel: str, thread: str, after: str, name: str) -> str | None:
+        """Return the id of the file with this name in a message of the bot after ``after``."""
+        async for message in self._messages(channel, thread, after):
+            for file in message.get("files") or ():
+                if message.get("user") == self.id and file.get("name") == name:
+                    return str(file["id"])
+        return None
 
     async def find_own(self, channel: str, thread: str, after: str, nonce: str) -> str | None:
         """Return the message of the bot after ``after`` whose metadata has this nonce."""

@@ -7,14 +7,18 @@ besides as a plain text, which Slack shows in notices.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
 
-from trunkline.api.channel import Button, StyledSpan, StyledText, cut_text, parse_markdown
+from trunkline.api.channel import Attachment, Button, StyledSpan, StyledText, cut_text, parse_markdown
 
 MAX_CHARACTERS = 4000
 """Characters of a message's text, in which ``&``, ``<`` and ``>`` count as Slack writes them."""
+
+UPLOAD_LIMIT = 100 * 1024 * 1024
+"""Bytes of the largest file that is sent."""
 
 LINKED = ("http://", "https://", "mailto:")
 """How an address begins that is a link. Others are shown as text."""
@@ -32,9 +36,12 @@ _ADDRESS = re.compile(r"(https?://[^\s<>]*[^\s<>.,;:!?)\]}'\"*_~`])")
 
 
 class SlackContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The content of one message: its plain text, its rich text as Slack's elements, and pairs of label and words."""
+    """The content of one message: its plain text, its rich text as Slack's elements, and pairs of label and words; or
+    a file.
+    """
 
-    text: str
+    text: str = ""
+    file: Attachment | None = None
     elements: tuple[dict[str, Any], ...] = ()
     buttons: tuple[tuple[str, str], ...] = ()
 
@@ -80,6 +87,17 @@ def escape(text: str) -> str:
 def unescape(text: str) -> str:
     """Return a text of Slack as people see it."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def file_content(file: Attachment) -> SlackContent | None:
+    """Return the post that shows a file; None if it is empty or too large for Slack."""
+    return SlackContent(file=file) if 0 < file.size <= UPLOAD_LIMIT else None
+
+
+def marked_name(name: str, nonce: str) -> str:
+    """Return the name under which a file is stored, which has a part of the nonce. People see the title instead."""
+    path = PurePosixPath(name.replace("/", "-"))
+    return f"{path.stem}-{nonce[:12]}{path.suffix}"
 
 
 def _pieces(styled: StyledText) -> Sequence[StyledText]:

@@ -1,16 +1,31 @@
 """The posts of the bot in its channels: the service behind the delivery ledger.
 
-Each message has a nonce in its metadata, which is recorded before the message is sent. So an unfinished post is looked
+Each message has a nonce in its metadata, which is recorded before the message is sent; a file, which can have no
+metadata, has a part of it in its name. So an unfinished post is looked
 for by its nonce among the messages after the newest one that was known before, and only if it is not there, it is sent
 again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from uuid import uuid4
 
-from trunkline.api.channel import Button, ChatPosts, DeliveryState, UnfinishedPost
+from trunkline import RemoteFault
+from trunkline.api.channel import (
+    Attachment,
+    Button,
+    ChatPosts,
+    DeliveryState,
+    PostRefused,
+    UnfinishedPost,
+)
 from trunkline_slack.bot import AWAY, SlackBot
-from trunkline_slack.content import decode_content, markdown_contents, plain_contents
+from trunkline_slack.content import (
+    decode_content,
+    file_content,
+    markdown_contents,
+    marked_name,
+    plain_contents,
+)
 
 MARGIN = 60.0
 """Seconds before the newest known message from which a post is looked for."""
@@ -18,13 +33,15 @@ MARGIN = 60.0
 
 class SlackPosts(ChatPosts):
     """Sends and edits messages of the bot. A place is ``CHANNEL`` or ``CHANNEL:THREAD``, the id of a post
-    ``CHANNEL:TIME``, and a mark ``TIME:NONCE``.
+    ``CHANNEL:TIME``, that of a file ``CHANNEL:FILE``, and a mark ``TIME:NONCE``. ``read_file`` returns the content of a
+    file, as ``Gateway.file`` does.
     """
 
     away = AWAY
 
-    def __init__(self, bot: SlackBot) -> None:
+    def __init__(self, bot: SlackBot, read_file: Callable[[Attachment], Awaitable[bytes]]) -> None:
         super().__init__()
+        self._read_file = read_file
         self._bot = bot
         self._newest = 0.0
 
@@ -44,11 +61,27 @@ class SlackPosts(ChatPosts):
         """Return the contents that show a text as it is; the last one has the buttons."""
         return [content.encode() for content in plain_contents(text, buttons)]
 
+    def draw_file(self, file: Attachment) -> str:
+        """Return the content that shows a file, "" if Slack does not take it."""
+        content = file_content(file)
+        return content.encode() if content is not None else ""
+
+    async def _data(self, file: Attachment) -> bytes:
+        try:
+            return await self._read_file(file)
+        except RemoteFault as fault:
+            raise PostRefused(f"The file {file.name} is not sent: {fault.message}") from fault
+
     async def post(self, place: str, content: str, delivery: DeliveryState) -> str:
         """Send a message. Raises as ``PostService.post`` does."""
         mark = delivery.unfinished.mark if delivery.unfinished is not None else ":"
         channel, _, thread = place.partition(":")
-        ts = await self._bot.send(channel, thread, decode_content(content), nonce=mark.partition(":")[2])
+        decoded, nonce = decode_content(content), mark.partition(":")[2]
+        if decoded.file is not None:
+            data = await self._data(decoded.file)
+            id = await self._bot.send_file(channel, thread, decoded.file, data, nonce=nonce)
+            return f"{channel}:{id}"
+        ts = await self._bot.send(channel, thread, decoded, nonce=nonce)
         self.note(ts)
         return f"{channel}:{ts}"
 
@@ -56,6 +89,10 @@ class SlackPosts(ChatPosts):
         """Look for a message. Raises as ``PostService.find`` does."""
         channel, _, thread = place.partition(":")
         after, _, nonce = post.mark.partition(":")
+        file = decode_content(post.content).file
+        if file is not None:
+            id = await self._bot.find_own_file(channel, thread, after, marked_name(file.name, nonce))
+            return f"{channel}:{id}" if id is not None else None
         ts = await self._bot.find_own(channel, thread, after, nonce)
         return f"{channel}:{ts}" if ts is not None else None
 

@@ -75,7 +75,7 @@ class SlackSession(AccountSession):
         self._records = gateway.records()
         self._seen_key = f"seen.{account}"
         self._seen = SeenMessages()
-        self._slack_posts = SlackPosts(bot)
+        self._slack_posts = SlackPosts(bot, gateway.file)
         super().__init__(
             gateway,
             self._slack_posts,

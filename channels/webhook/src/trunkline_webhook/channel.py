@@ -87,7 +87,10 @@ class WebhookChannel(Channel):
             credential="a signature with the secret of a webhook",
         )
         with listener as listening:
-            async with WebhookPosts(settings, signatures) as posts, anyio.create_task_group() as tasks:
+            async with (
+                WebhookPosts(settings, signatures, gateway.file) as posts,
+                anyio.create_task_group() as tasks,
+            ):
                 deliveries = WebhookDeliveries(settings, gateway, posts)
                 requests = WebhookRequests(settings, gateway, deliveries)
                 receiver = WebhookApp(settings.webhooks, signatures, settings.max_bytes, requests.accept)

@@ -20,7 +20,14 @@ from trunkline.api.channel import (
 )
 from trunkline.api.tool import Approval
 from trunkline_webhook.answers import read_answer
-from trunkline_webhook.events import AnswerData, ApprovalData, EventType, NoticeData, encode_event
+from trunkline_webhook.events import (
+    AnswerData,
+    AnsweredFile,
+    ApprovalData,
+    EventType,
+    NoticeData,
+    encode_event,
+)
 from trunkline_webhook.posts import AddressUnreachable, WebhookPosts
 from trunkline_webhook.settings import ACCOUNT, WebhookSettings
 
@@ -124,7 +131,7 @@ class WebhookDeliveries:
         details = state.details
         began = datetime.fromisoformat(details["began"])
         if state.turn:
-            reason, text = await read_answer(self._gateway, state.conversation, state.turn)
+            reason, text, files = await read_answer(self._gateway, state.conversation, state.turn)
             answer = AnswerData(
                 request=details["request"],
                 thread=details["thread"],
@@ -132,6 +139,10 @@ class WebhookDeliveries:
                 turn=state.turn,
                 reason=reason,
                 text=text,
+                files=tuple(
+                    AnsweredFile(name=one.name, media_type=one.media_type, size=one.size, stored=one)
+                    for one in files
+                ),
             )
             return encode_event("message.answered", began, answer)
         if "data" in details:

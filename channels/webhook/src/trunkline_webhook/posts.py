@@ -6,7 +6,7 @@ repeated id. So a request whose outcome is not known is sent again.
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -15,7 +15,8 @@ from typing import Self
 import httpx
 
 from trunkline import TrunklineError
-from trunkline.api.channel import DeliveryState, PostRefused, PostService, UnfinishedPost
+from trunkline.api.channel import Attachment, DeliveryState, PostRefused, PostService, UnfinishedPost
+from trunkline_webhook.events import has_files, with_files
 from trunkline_webhook.settings import WebhookSettings
 from trunkline_webhook.signature import WebhookSignature
 
@@ -37,9 +38,17 @@ class AddressUnreachable(TrunklineError):
 
 
 class WebhookPosts(PostService):
-    """Sends the bodies of deliveries. A place is the name of a webhook. The id of a post is that of its request."""
+    """Sends the bodies of deliveries. A place is the name of a webhook. The id of a post is that of its request.
+    ``read_file`` returns the content of a file, as ``Gateway.file`` does.
+    """
 
-    def __init__(self, settings: WebhookSettings, signatures: Mapping[str, WebhookSignature]) -> None:
+    def __init__(
+        self,
+        settings: WebhookSettings,
+        signatures: Mapping[str, WebhookSignature],
+        read_file: Callable[[Attachment], Awaitable[bytes]],
+    ) -> None:
+        self._read_file = read_file
         self._webhooks = settings.webhooks
         self._signatures = signatures
         # A redirect would take a body to an address that nobody has set, and a proxy of the environment would read it.
@@ -62,10 +71,13 @@ class WebhookPosts(PostService):
         Raises:
             PostRefused: the webhook has no address any more, or the address refuses the request for good.
             AddressUnreachable: it may succeed later.
+            Unavailable: no gateway returns a file of the answer. Nothing was sent.
         """
         webhook, signature = self._webhooks.get(place), self._signatures.get(place)
         if webhook is None or signature is None or not webhook.url:
             raise PostRefused(f"The webhook {place} has no address any more.")
+        if has_files(content):
+            content = await with_files(content, self._read_file)
         id = _request_id(delivery)
         headers = {
             **signature.headers(id, content),

@@ -1,10 +1,11 @@
-"""The text that answers a mail: that of a turn, read to its end."""
+"""The mail that answers a mail: the text and the files of a turn, read to its end."""
 
 import anyio
 
 from trunkline import RemoteFault, Unavailable
 from trunkline.api.channel import DeliveryState, Gateway, TurnText
 from trunkline.api.turn import ApprovalRequested, TurnEnded
+from trunkline_email.outbound_mail import MailContent, answer_content
 
 NOTHING = {"cancelled": "Stopped.", "stop": "The answer is empty."}
 """What stands for an answer without text, by the reason of its end."""
@@ -13,7 +14,7 @@ AGAIN = 1.0
 """Seconds after which a feed that cannot be read is read again."""
 
 
-async def answer_text(gateway: Gateway, delivery: DeliveryState) -> str:
+async def answer_mail(gateway: Gateway, delivery: DeliveryState) -> MailContent:
     """Wait until a turn has ended, and return what to send."""
     text, reason, position = TurnText(), "", ""
     while not reason:
@@ -25,8 +26,9 @@ async def answer_text(gateway: Gateway, delivery: DeliveryState) -> str:
                 if isinstance(event, TurnEnded):
                     reason = event.reason
         except RemoteFault as fault:
-            return fault.message
+            return MailContent(text=fault.message)
         except Unavailable:
             position = watch.position
             await anyio.sleep(AGAIN)
-    return text.text.strip() or NOTHING.get(reason, NOTHING["stop"])
+    nothing = "" if text.files else NOTHING.get(reason, NOTHING["stop"])
+    return answer_content(text.text.strip() or nothing, text.files)
