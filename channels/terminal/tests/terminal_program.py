@@ -1,16 +1,18 @@
 """A program for the tests: the terminal channel on a scripted gateway, so that a test can use a real terminal.
 
-Run as ``python terminal_program.py HOME``. The agent's action depends on the message; ``ANSWERS`` is the list.
+Run as ``python terminal_program.py HOME [resume] [plain]``. The agent's action depends on the message; ``ANSWERS`` is
+the list.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import anyio
 
+from trunkline.contracts.approvals.preview import diff_preview
 from trunkline.contracts.channels.foreground_channel import TerminalSession
-from trunkline.contracts.conversations.messages import ToolCall, Usage
+from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
@@ -23,6 +25,7 @@ from trunkline.contracts.turns.feed_messages import (
 )
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step, echo
+from trunkline_bus import new_id
 from trunkline_terminal.channel import TerminalChannel
 from trunkline_terminal.settings import TerminalSettings
 
@@ -84,6 +87,26 @@ def approval(message: SendMessage) -> Iterator[Step]:
     yield DONE
 
 
+def changes(message: SendMessage) -> Iterator[Step]:
+    before = "\n".join(f"line {number}" for number in range(1, 8))
+    after = before.replace("line 4", "the fourth line")
+    call = ToolCall(id="c1", name="write_file", arguments={"path": "a.md"})
+    decided = GATEWAY[0].next_decision
+    detail = diff_preview("a.md", before, after)
+    yield ApprovalRequested(call=call, call_hash="h", question="May I write this file?", detail=detail)
+    yield decided
+    yield ApprovalSettled(call_id="c1", allow=GATEWAY[0].decided[-1][2], by="terminal")
+    yield DONE
+
+
+def answered(message: SendMessage) -> Iterable[Step]:
+    """Repeats the message, with the files that it brought and the parameters that it set."""
+    if not (message.documents or message.temperature is not None):
+        return echo(message)
+    files = ", ".join(f"{file.name} ({len(file.data)} bytes)" for file in message.documents)
+    return (*pieces(f"You said: {message.content}. I got: {files or message.temperature}"), DONE)
+
+
 def failing(message: SendMessage) -> Iterator[Step]:
     yield from pieces("Half of an ans")
     yield TurnEnded(
@@ -107,7 +130,18 @@ def outage(message: SendMessage) -> Iterator[Step]:
 
 ANSWERS: dict[str, Callable[[SendMessage], Iterator[Step]]] = {
     function.__name__: function
-    for function in (markdown, long_answer, tools, reset, forever, approval, failing, hostile, outage)
+    for function in (
+        markdown,
+        long_answer,
+        tools,
+        reset,
+        forever,
+        approval,
+        changes,
+        failing,
+        hostile,
+        outage,
+    )
 }
 
 
@@ -115,7 +149,9 @@ class Gateway(ScriptedGateway):
     """A scripted gateway that disconnects."""
 
     def __init__(self) -> None:
-        super().__init__(lambda message: ANSWERS.get(message.content, echo)(message), blocks=("main", "work"))
+        super().__init__(
+            lambda message: ANSWERS.get(message.content, answered)(message), blocks=("main", "work")
+        )
         self.back = anyio.Event()
 
     def away_for(self, seconds: float) -> None:
@@ -132,12 +168,16 @@ class Gateway(ScriptedGateway):
 GATEWAY: list[Gateway] = []
 
 
-async def main(home: str) -> int:
-    """Sit until the person leaves."""
+async def main(home: str, *words: str) -> int:
+    """Sit until the person leaves. With ``resume`` there are conversations to choose from."""
     async with Gateway() as gateway:
         GATEWAY.append(gateway)
-        return await TerminalChannel(TerminalSettings(), Path(home)).attend(gateway, TerminalSession())
+        session = TerminalSession(resume="resume" in words, plain="plain" in words)
+        for title in ("Beans and peas", "The new roof", "Holidays") if session.resume else ():
+            messages = [Message(id=new_id("msg"), role="user", content=f"Let us talk: {title}")]
+            gateway.add_conversation("main", messages, title)
+        return await TerminalChannel(TerminalSettings(), Path(home)).attend(gateway, session)
 
 
 if __name__ == "__main__":
-    sys.exit(anyio.run(main, sys.argv[1]))
+    sys.exit(anyio.run(main, *sys.argv[1:]))

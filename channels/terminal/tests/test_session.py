@@ -32,6 +32,7 @@ from trunkline_terminal.ansi_style import AnsiStyle
 from trunkline_terminal.chat_session import ChatSession
 from trunkline_terminal.recording_screen import RecordingScreen
 from trunkline_terminal.slash_completer import SlashCompleter
+from trunkline_terminal.theme import DARK, chosen_theme
 
 pytestmark = pytest.mark.anyio
 
@@ -61,7 +62,7 @@ async def talking(
         talk = Talk(gateway, begin or TerminalSession())
         await talk.session.begin()
         tasks.start_soon(talk.session.turns.run)
-        tasks.start_soon(talk.session.update_status)
+        tasks.start_soon(talk.session.state.update)
         tasks.start_soon(talk.session.show_approvals)
         with anyio.fail_after(60):
             yield talk
@@ -445,11 +446,11 @@ def test_a_result_is_folded_to_its_first_lines() -> None:
 def test_a_diff_in_a_question_is_coloured_and_nothing_with_no_color() -> None:
     """Added lines are green, removed ones red; NO_COLOR removes the colours."""
     question = "Allow it?\n│ --- (no file)\n│ +++ a.md\n│ @@ -0,0 +1 @@\n│ +new\n│ -old\n│ same"
-    lines = AnsiStyle({}).question(question, 80).splitlines()
+    lines = AnsiStyle(DARK).question(question, 80).splitlines()
     assert [line[:5] for line in lines] == [
         "\x1b[33m", "\x1b[2m│", "\x1b[2m│", "\x1b[2m│", "\x1b[32m", "\x1b[31m", "│ sam"
     ]  # fmt: skip
-    assert "[3" not in AnsiStyle({"NO_COLOR": "1"}).question(question, 80)
+    assert "[3" not in AnsiStyle(chosen_theme("dark", None, {"NO_COLOR": "1"})).question(question, 80)
 
 
 def _models(gateway: ScriptedGateway) -> None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from trunkline._util.text import QUOTED as QUOTED
     from trunkline._util.text import argv_from_json as argv_from_json
     from trunkline._util.text import argv_of as argv_of
+    from trunkline._util.text import display_width as display_width
     from trunkline._util.text import truncate_words as truncate_words
     from trunkline._util.text import wrap_text as wrap_text
     from trunkline._util.untrusted_text import escape_tag as escape_tag

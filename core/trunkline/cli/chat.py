@@ -17,6 +17,8 @@ EXAMPLES = """
 trunkline chat
 trunkline chat --block garden
 trunkline chat --conversation last
+trunkline chat --resume
+trunkline chat --plain
 trunkline chat --conversation conv_01J9ZQ6T4M3W5N8R2K7V0XYB1D
 echo "What did I plan for today?" | trunkline chat
 """
@@ -26,8 +28,11 @@ echo "What did I plan for today?" | trunkline chat
 @click.option("--block", help="The block in which a new conversation begins.")
 @click.option("--conversation", type=ConversationName(),
               help='The conversation to continue, by id or number; "last" is the one answered last.')  # fmt: skip
+@click.option("--resume", is_flag=True, help="First choose the conversation to continue from a list.")
+@click.option("--plain", is_flag=True,
+              help="Print lines only, without drawing or moving the cursor: for screen readers.")  # fmt: skip
 @click.option("--channel", default="terminal", show_default=True, help="The channel that uses this terminal.")
-def command(block: str | None, conversation: str | None, channel: str) -> int:
+def command(block: str | None, conversation: str | None, resume: bool, plain: bool, channel: str) -> int:
     """Talk with an agent in this terminal.
 
     The command uses the platform that runs on this home. If none runs, it starts one in this process until you leave.
@@ -37,7 +42,8 @@ def command(block: str | None, conversation: str | None, channel: str) -> int:
     from trunkline.cli.aio import run
     from trunkline.contracts.channels.foreground_channel import TerminalSession
 
-    return run(run_chat, TerminalSession(block, conversation), channel, at_terminal=True)
+    session = TerminalSession(block, conversation, resume=resume and conversation is None, plain=plain)
+    return run(run_chat, session, channel, at_terminal=True)
 
 
 async def run_chat(session: "TerminalSession", name: str) -> int:
@@ -47,6 +53,8 @@ async def run_chat(session: "TerminalSession", name: str) -> int:
 
     import anyio
 
+    from trunkline.cli.block_mode import describe_mode
+    from trunkline.cli.command_process import run_own_command
     from trunkline.cli.log_file import log_to_file
     from trunkline.cli.references import resolve_conversation
     from trunkline.cli.trace import draw_trace
@@ -66,7 +74,13 @@ async def run_chat(session: "TerminalSession", name: str) -> int:
             tasks.start_soon(_leave_on_signal, tasks.cancel_scope)
             gateway = GatewayClient(bus, channel.name, shows=channel.shows)
             conversation = await resolve_conversation(gateway, session.conversation, session.block)
-            at_bus = replace(session, conversation=conversation, trace=partial(draw_trace, bus))
+            at_bus = replace(
+                session,
+                conversation=conversation,
+                trace=partial(draw_trace, bus),
+                run_command=run_own_command,
+                mode=partial(describe_mode, bus),
+            )
             status = await channel.attend(gateway, at_bus)
             tasks.cancel_scope.cancel()
     return status

@@ -85,6 +85,8 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "/compact, /config, /model. also /params /mcp /skills [name] /clear /memory",
         "channels/terminal/tests/test_commands.py",
         "channels/terminal/tests/test_session.py",
+        "channels/terminal/tests/test_actions.py",
+        "channels/terminal/tests/test_input.py",
     ),
     "MN-F29": done(
         "providers Bedrock, Mantle (chat_completions|responses|anthropic), Ollama",

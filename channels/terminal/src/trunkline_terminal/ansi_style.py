@@ -1,33 +1,41 @@
-"""Colours for short lines, as escape codes, without a library. Obeys ``NO_COLOR``."""
-
-import os
-from collections.abc import Mapping
+"""Colours for short lines, as escape codes, without a library."""
 
 from trunkline.api.text import QUOTED, wrap_text
+from trunkline_terminal.diff_display import LEAST_WIDTH, two_columns
 from trunkline_terminal.screen import Tone
+from trunkline_terminal.theme import Theme, chosen_theme
 
 _RESET = "\x1b[0m"
-_COLOURS = {"warning": "\x1b[33m", "error": "\x1b[31m", "ok": "\x1b[32m"}
 _DIFF = {"+": "ok", "-": "error", "@": "dim"}
-_WEIGHTS = {"dim": "\x1b[2m", "bold": "\x1b[1m"}
 
 
 class AnsiStyle:
-    """Wraps text in codes. Weights stay with ``NO_COLOR``; colours go."""
+    """Wraps text in the codes of a theme."""
 
-    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
-        self._codes = dict(_WEIGHTS) if environ.get("NO_COLOR") else {**_WEIGHTS, **_COLOURS}
+    def __init__(self, theme: Theme | None = None) -> None:
+        self.theme = theme or chosen_theme("dark", None)
 
-    def question(self, text: str, width: int) -> str:
-        """A question on lines of this width, with the lines of a diff that it quotes in the colours of a diff."""
-        return "\n".join(self(wrap_text(line, width), _tone_of(line)) for line in text.split("\n"))
+    def question(self, text: str, width: int, *, diff: bool = False) -> str:
+        """A question on lines of this width. With ``diff`` what it quotes is a diff: in two columns if the width
+        allows, else in the colours of a diff."""
+        lines = text.split("\n")
+        quoted = [line.removeprefix(QUOTED.rstrip()).removeprefix(" ") for line in lines if _is_quoted(line)]
+        if not diff or width < LEAST_WIDTH or not any(line.startswith("@@") for line in quoted):
+            return "\n".join(self(wrap_text(line, width), _tone_of(line)) for line in lines)
+        first = next(number for number, line in enumerate(lines) if _is_quoted(line))
+        others = [self(wrap_text(line, width), "warning") for line in lines if not _is_quoted(line)]
+        return "\n".join([*others[:first], two_columns("\n".join(quoted), width, self), *others[first:]])
 
     def __call__(self, text: str, tone: Tone | str) -> str:
         """The text, each line by itself, so that a cut between lines leaves no colour behind."""
-        code = self._codes.get(tone)
+        code = self.theme.codes.get(tone)
         if code is None:
             return text
         return "\n".join(f"{code}{line}{_RESET}" if line else line for line in text.split("\n"))
+
+
+def _is_quoted(line: str) -> bool:
+    return line.startswith(QUOTED.rstrip())
 
 
 def _tone_of(line: str) -> Tone | str:

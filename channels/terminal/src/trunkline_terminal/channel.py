@@ -27,10 +27,11 @@ class TerminalChannel(ForegroundChannel):
         """
         asked = replace(session, block=session.block or self._settings.block)
         at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-        if at_terminal and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", ""):
+        plain = session.plain or self._settings.plain
+        if at_terminal and not plain and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", ""):
             from trunkline_terminal.interactive_chat import InteractiveChat
 
             return await InteractiveChat(gateway, asked, self._settings, self._home, self.render).run()
         from trunkline_terminal.piped_chat import PipedChat
 
-        return await PipedChat(gateway, asked, prompt=at_terminal, render=self.render).run()
+        return await PipedChat(gateway, asked, prompt=at_terminal, render=self.render, home=self._home).run()

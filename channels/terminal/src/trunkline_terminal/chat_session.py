@@ -3,12 +3,13 @@
 Knows the gateway and a screen, and nothing of keys, pipes or colours.
 """
 
-from contextlib import aclosing, suppress
+from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import anyio
-from msgspec.structs import replace
 
 from trunkline import Block, Message, RemoteFault, TrunklineError, new_id
 from trunkline.api.channel import (
@@ -26,12 +27,15 @@ from trunkline.api.channel import (
 from trunkline.api.costs import describe_budget_event
 from trunkline.api.gateway import ConversationView, MessageAccepted, SendMessage
 from trunkline_terminal import commands, text_format
+from trunkline_terminal.message_files import MessageFiles
+from trunkline_terminal.message_queue import QueuedMessages
+from trunkline_terminal.model_parameters import with_parameters
 from trunkline_terminal.outage_notice import OutageNotice
-from trunkline_terminal.screen import Screen, StatusLine
-from trunkline_terminal.turn_display import Render, TurnQueue, TurnRef
-
-ANSWERER_TIMEOUT = 2.0
-"""Seconds to wait for who answers: only something to show."""
+from trunkline_terminal.screen import Screen
+from trunkline_terminal.session_status import SessionStatus
+from trunkline_terminal.tasks_pane import TasksPane
+from trunkline_terminal.turn_display import Render, TurnRef
+from trunkline_terminal.turn_queue import TurnQueue
 
 MAX_SHOWN_MESSAGES = 6
 """Messages of a conversation that are shown when it is resumed."""
@@ -56,16 +60,24 @@ class ChatSession:
     """A person's chat session at a screen."""
 
     def __init__(
-        self, gateway: Gateway, screen: Screen, session: TerminalSession, render: Render = None
+        self,
+        gateway: Gateway,
+        screen: Screen,
+        session: TerminalSession,
+        render: Render = None,
+        home: Path | None = None,
     ) -> None:
         self.gateway, self.screen, self.terminal_session = gateway, screen, session
         self.outage = OutageNotice(screen, self.show_status)
         self.turns = TurnQueue(gateway, screen, self.outage, render, attached=session.attached)
         self.place = ChatLocation(session.block)
         self.blocks: tuple[Block, ...] = ()
-        self.answerer = Answerer()
-        self._asked = ""
-        """The model that the last message was sent to."""
+        self.state = SessionStatus(self)
+        self.queue = QueuedMessages(self)
+        self.files = MessageFiles()
+        self.tasks = TasksPane(screen, home)
+        self.parameters: Mapping[str, Any] = {}
+        """The parameters of the model that the person set for this session."""
         self.models: tuple[str, ...] = ()
         """The names of the models that can be asked, as far as they were listed in this session."""
         self.listed: tuple[str, ...] = ()
@@ -88,21 +100,44 @@ class ChatSession:
             self.block_named(self.place.block)
         if self.terminal_session.conversation is not None:
             await self.resume(self.terminal_session.conversation)
-        await self.load_answerer()
+        await self.state.load()
         if line := text_format.answerer_line(self.answerer):
             self.screen.note(line, "warning" if self.answerer.problem else "dim")
-        self.show_status()
 
-    async def load_answerer(self) -> None:
-        """Ask which model answers here, so that the person sees it. Without an answer the last known one is kept."""
-        with anyio.move_on_after(ANSWERER_TIMEOUT), suppress(RemoteFault, TrunklineError):
-            place = self.place
-            if place.conversation is None and place.model is not None:
-                self.answerer = replace(
-                    await self.gateway.answerer(place.block), label=place.model, chosen=True
-                )
-            else:
-                self.answerer = await self.gateway.answerer(place.block, conversation=place.conversation)
+    @property
+    def answerer(self) -> Answerer:
+        """The model that answers the next message, as far as it is known."""
+        return self.state.answerer
+
+    def show_status(self) -> None:
+        """Show where the person is."""
+        self.state.show()
+
+    async def run_command(self, *arguments: str) -> str:
+        """Run a command of ``trunkline`` and return what it prints. Raises TrunklineError if it fails or cannot be run
+        here."""
+        if self.terminal_session.run_command is None:
+            raise TrunklineError(
+                "This channel cannot run commands of trunkline.",
+                hint=f"In a shell: trunkline {' '.join(arguments)}",
+            )
+        return await self.terminal_session.run_command(arguments)
+
+    async def current_block(self) -> str:
+        """The block where the person is: before the first message the one that would take it. Raises TrunklineError if
+        it is not known."""
+        if self.place.block is not None:
+            return self.place.block
+        blocks = await self.refresh_blocks()
+        if len(blocks) == 1:
+            return blocks[0].name
+        raise TrunklineError("No block is chosen yet.", hint="/switch BLOCK chooses one.")
+
+    async def enter_block(self, name: str) -> None:
+        """Go to a block; the next message begins a conversation there. Raises TrunklineError if there is none."""
+        await self.refresh_blocks()
+        self.place = ChatLocation(self.block_named(name).name)
+        await self.state.load()
 
     async def choose_model(self, model: str | None) -> None:
         """Choose the model of this conversation, or of the one that the next message begins. Raises RemoteFault for a
@@ -111,8 +146,7 @@ class ChatSession:
         answerer = await self.outage.retry(lambda: self.gateway.choose_model(place.conversation, model))
         if place.conversation is None:
             place.model = answerer.label if model is not None else None
-        await self.load_answerer()
-        self.show_status()
+        await self.state.load()
 
     async def load_models(self) -> tuple[AdapterListing, ...]:
         """Ask for the models that can be chosen, and remember their names for completion."""
@@ -204,11 +238,11 @@ class ChatSession:
             history=await self._history(),
             model=None if place.conversation else place.model,
         )
-        accepted = await self._submit(message)
+        accepted = await self._submit(with_parameters(message, self.parameters))
         if accepted is None:
             return
         place.block, place.conversation = accepted.block, accepted.conversation
-        self._follow(accepted)
+        self._follow(accepted, content)
         if place.model is not None:
             model, place.model = place.model, None
             await self.choose_model(model)
@@ -231,13 +265,18 @@ class ChatSession:
             self._follow(accepted)
         return True
 
-    def _follow(self, accepted: MessageAccepted) -> None:
-        self._asked = self.answerer.label
-        self.turns.follow(TurnRef(accepted.conversation, accepted.turn, accepted.message_id))
+    def _follow(self, accepted: MessageAccepted, content: str = "") -> None:
+        self.state.asked = self.answerer.label
+        self.turns.follow(TurnRef(accepted.conversation, accepted.turn, accepted.message_id, content=content))
         self.show_status()
 
     async def _submit(self, message: SendMessage) -> MessageAccepted | None:
-        """The acceptance, however long the gateway is away; None when the person gave up waiting."""
+        """The acceptance, however long the gateway is away; None when the person gave up waiting. Raises TrunklineError
+        if a file of the message cannot be sent."""
+        block = self.place.block
+        message, names = await self.files.with_files(message, lambda: self.gateway.abilities(block))
+        if names:
+            self.screen.note(f"With {', '.join(names)}.")
         with anyio.CancelScope() as scope:
             self._handing_in = scope
             try:
@@ -336,54 +375,3 @@ class ChatSession:
             await self.outage.retry(lambda: self.gateway.cancel(turn))
         except RemoteFault as fault:
             self.screen.note(f"The turn was not cancelled: {fault.message}", "error")
-
-    # The status line -----------------------------------------------------------------------------------------
-
-    async def update_status(self) -> None:
-        """Keep the status line true while turns come and go, until cancelled."""
-        while True:
-            self.show_status()
-            await self.turns.wait_changed()
-            if self.turns.running is None:
-                await self._learn_title()
-                await self.load_answerer()
-
-    async def _learn_title(self) -> None:
-        place = self.place
-        if place.conversation and not place.title:
-            try:
-                place.title = (await self.gateway.conversation(place.conversation)).summary.title or ""
-            except (RemoteFault, TrunklineError):
-                return  # only a title; the next turn brings another chance
-
-    @property
-    def _is_last_turn_here(self) -> bool:
-        last = self.turns.last
-        return last is not None and last.conversation == self.place.conversation
-
-    def _context(self) -> int:
-        """The number of tokens of this conversation in the model's last request; 0 before the first request of this
-        session."""
-        return self.turns.context if self._is_last_turn_here else 0
-
-    def _model(self) -> str:
-        """The model that answered last, which a fallback may have been, as long as the next message goes to the same
-        one; else the model of the next message."""
-        same = self._is_last_turn_here and self._asked == self.answerer.label
-        return (self.turns.answered_by if same else "") or self.answerer.label
-
-    def show_status(self) -> None:
-        """Show where the person is."""
-        place = self.place
-        self.screen.status(
-            StatusLine(
-                block=place.block or "",
-                title=place.title,
-                model=self._model(),
-                tokens=text_format.format_usage(self.turns.usage),
-                context=text_format.format_context(self._context(), self.answerer.window),
-                cost=text_format.format_cost(self.turns.cost),
-                turns=self.turns.count,
-                connected=not self.outage.now,
-            )
-        )

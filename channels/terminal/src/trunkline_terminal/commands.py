@@ -1,35 +1,19 @@
-"""The slash commands: a table, the parser, and what each one does to a session."""
+"""The slash commands: a table and the parser. What each one does is in the modules of actions."""
 
 import difflib
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from trunkline import TrunklineError
-from trunkline.api.channel import (
-    DEFAULT_MODEL,
-    approval_news,
-    conversation_found,
-    describe_answerer,
-    describe_context,
-    describe_models,
-    format_result,
-    parse_decision,
-    wanted_model,
-)
-from trunkline.api.gateway import ListConversations
-from trunkline.api.text import format_local_time, unwrap_tool_result
-from trunkline_terminal import saved_conversation, text_format
+from trunkline.api.channel import DEFAULT_MODEL
+from trunkline_terminal import command_actions, input_actions, platform_actions
 
 if TYPE_CHECKING:
     from trunkline_terminal.chat_session import ChatSession
 
 CommandAction = Callable[["ChatSession", str], Awaitable[bool | None]]
-
-MAX_LISTED = 15
-"""The largest number of conversations in a list."""
 
 AGENT_COMMANDS = ("tool", "compact", "rebirth")
 """Commands that the agent carries out. They are sent as messages, so that they work in every channel."""
@@ -97,10 +81,7 @@ def nearest_word(word: str, among: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, list(among), n=1, cutoff=0.6)), None)
 
 
-# What the commands do ----------------------------------------------------------------------------------------
-
-
-async def _help(session: "ChatSession", rest: str) -> None:
+async def list_commands(session: "ChatSession", rest: str) -> None:
     width = max(len(command.usage) for command in COMMANDS)
     lines = [f"{command.usage:<{width}}  {command.help}" for command in COMMANDS if command.help]
     session.screen.note("\n".join([*lines, "", *_KEYS]), "plain")
@@ -110,262 +91,143 @@ _KEYS = (
     "/tool NAME key=value runs a tool, whatever model answers; /tool lists them. //text sends /text.",
     "/compact [FOCUS] summarises the older messages for the model; /compact undo withdraws the summary.",
     "/rebirth [FOCUS] summarises all messages into memory.md of the block, and begins anew with it.",
-    "Alt-Enter or Ctrl-J begins a new line. A message typed while a turn runs waits for it.",
+    "@ completes the name of a file, which the message then brings. A pasted path of a file becomes such a name.",
+    "Alt-Enter or Ctrl-J begins a new line. Ctrl-R finds earlier input. Ctrl-T shows the background tasks.",
+    "A message typed while a turn runs waits for it; Alt-↑ takes it back. Ctrl-S sends it into the running turn.",
     "Ctrl-C ends the running turn; a second one leaves. Ctrl-D leaves.",
 )
 
 
-async def _new(session: "ChatSession", rest: str) -> None:
-    session.place = type(session.place)(session.place.block)
-    await session.load_answerer()
-    session.show_status()
-    session.screen.note("A new conversation begins with your next message.")
-
-
-async def _blocks(session: "ChatSession", rest: str) -> None:
-    lines = []
-    for block in await session.refresh_blocks():
-        mark = "*" if block.name == session.place.block else " "
-        about = text_format.shorten(block.config.description, 60)
-        paused = "" if block.config.enabled else "  (off)"
-        lines.append(f"{mark} {block.name}  {block.pulse.status.lower()}{paused}  {about}".rstrip())
-    session.screen.note("\n".join(lines) or "There are no blocks.", "plain")
-
-
-async def _switch(session: "ChatSession", rest: str) -> None:
-    name, _, message = rest.partition(" ")
-    if not name:
-        raise TrunklineError("Name a block: /switch BLOCK.", hint="/blocks lists them.")
-    await session.refresh_blocks()
-    block = session.block_named(name)
-    session.place = type(session.place)(block.name)
-    await session.load_answerer()
-    session.show_status()
-    session.screen.note(f"You are in block {block.name}. A new conversation begins with your next message.")
-    if message.strip():
-        await session.send(message.strip())
-
-
-async def _status(session: "ChatSession", rest: str) -> None:
-    place, turns = session.place, session.turns
-    lines = [f"block         {place.block or '(chosen by the gateway)'}"]
-    for block in await session.refresh_blocks():
-        if block.name == place.block:
-            lines.append(f"state         {block.pulse.status.lower()}")
-    await session.load_answerer()
-    lines.append(f"model         {session.answerer.problem or session.answerer.label}{_chosen(session)}")
-    if place.conversation:
-        summary = (await session.view(place.conversation)).summary
-        lines.append(f"conversation  {place.conversation} ({summary.message_count} messages)")
-        lines += [f"title         {summary.title}"] if summary.title else []
-    else:
-        lines.append("conversation  a new one")
-    running = turns.running
-    if running is not None:
-        state = await session.outage.retry(lambda: session.gateway.turn(running.followed.turn))
-        lines.append(f"turn          {running.followed.turn} ({state.status}), {turns.count - 1} waiting")
-    spent = text_format.format_usage(turns.usage)
-    lines.append(f"tokens        {spent or 'none'} in this session")
-    lines += [f"cost          {_cost(turns.cost)}"] if spent else []
-    session.screen.note("\n".join(lines), "plain")
-
-
-def _chosen(session: "ChatSession") -> str:
-    return " (chosen for this conversation)" if session.answerer.chosen else ""
-
-
-def _cost(cost: int | None) -> str:
-    """Return the cost of a session that used tokens; None where no model has a price."""
-    if cost is None:
-        return "not known: no model has a price ([models] prices in trunkline.toml)"
-    return f"{text_format.format_cost(cost) or '$0'} (models with a price)"
-
-
-async def _model(session: "ChatSession", rest: str) -> None:
-    if rest:
-        await session.choose_model(wanted_model(rest))
-        session.screen.note(describe_answerer(session.answerer))
-        return
-    await session.load_answerer()
-    session.screen.note(describe_models(session.answerer, await session.load_models()), "plain")
-
-
-async def _cancel(session: "ChatSession", rest: str) -> None:
-    if await session.interrupt() == "nothing":
-        session.screen.note("No turn is running.")
-
-
-async def _steer(session: "ChatSession", rest: str) -> None:
-    if not rest:
-        raise TrunklineError("Give a text for the running turn: /steer TEXT.")
-    if not await session.steer(rest):
-        raise TrunklineError("No turn is running.", hint="Send it as a message.")
-
-
-async def _approvals(session: "ChatSession", rest: str) -> None:
-    waiting = await session.outage.retry(session.gateway.waiting)
-    news = [approval_news(approval, before="/") for approval in waiting]
-    session.screen.note("\n\n".join(news) or "Nothing waits for a decision.", "plain")
-
-
-async def _approve(session: "ChatSession", rest: str) -> None:
-    verdict = parse_decision(f"approve {rest}", short=True)
-    if verdict is None:
-        raise TrunklineError(
-            "Name an approval: /approve ID, or /approve ID conversation, or /approve ID always."
-        )
-    await session.decide(verdict)
-
-
-async def _deny(session: "ChatSession", rest: str) -> None:
-    verdict = parse_decision(f"deny {rest}", short=True)
-    if verdict is None:
-        raise TrunklineError("Name an approval: /deny ID.", hint="/approvals lists the open ones.")
-    await session.decide(verdict)
-
-
-async def _answer(session: "ChatSession", rest: str) -> None:
-    verdict = parse_decision(f"answer {rest}", short=True)
-    if verdict is None:
-        raise TrunklineError(
-            "Name the question, then answer: /answer ID TEXT.", hint="/approvals lists the open ones."
-        )
-    await session.decide(verdict)
-
-
-async def _trace(session: "ChatSession", rest: str) -> None:
-    last = session.turns.last
-    turn = rest or (last.turn if last else "")
-    if not turn:
-        raise TrunklineError("There is no turn to trace yet.", hint="/trace TURN shows any other.")
-    if session.terminal_session.trace is not None:
-        session.screen.note(await session.terminal_session.trace(turn), "plain")
-        return
-    view = await session.outage.retry(lambda: session.gateway.turn(turn))
-    trace = text_format.trace_id(view.traceparent) or "unknown"
-    session.screen.note(f"trace {trace}; `trunkline trace {turn}` draws it.", "plain")
-
-
-async def _context(session: "ChatSession", rest: str) -> None:
-    conversation = session.place.conversation
-    if not conversation:
-        raise TrunklineError("There is no conversation yet: send a message first.")
-    view = await session.outage.retry(lambda: session.gateway.context(conversation, rest or None))
-    session.screen.note(describe_context(view, history=False), "plain")
-
-
-async def _save(session: "ChatSession", rest: str) -> None:
-    place = session.place
-    messages = place.loaded
-    if place.conversation is not None:
-        stored = (await session.view(place.conversation, include_tools=True)).messages
-        known = {message.id for message in stored}
-        messages = (*(message for message in messages if message.id not in known), *stored)
-    if not messages:
-        raise TrunklineError("There is nothing to save yet.")
-    path = saved_conversation.save_path(rest, datetime.now())
-    saved_conversation.save(messages, path)
-    session.screen.note(f"Saved {len(messages)} messages to {path}.")
-
-
-async def _load(session: "ChatSession", rest: str) -> None:
-    path = saved_conversation.load_path(rest)
-    messages = saved_conversation.load(path)
-    session.place = type(session.place)(session.place.block, loaded=messages)
-    session.show_status()
-    session.screen.note(f"Loaded {len(messages)} messages from {path}. Your next message goes on from there.")
-
-
-async def _show(session: "ChatSession", rest: str) -> None:
-    results = session.turns.results
-    if rest and not (rest.isascii() and rest.isdigit() and int(rest)):
-        raise TrunklineError("Give a number: /show shows the last result, /show 2 the one before it.")
-    number = int(rest or 1)
-    if number > len(results):
-        raise TrunklineError(
-            "There are fewer tool results here." if results else "No tool has returned a result here yet."
-        )
-    label, output = results[-number]
-    session.screen.note(
-        f"{label}\n{format_result(unwrap_tool_result(output)).strip() or '(nothing)'}", "plain"
-    )
-
-
-async def _conversations(session: "ChatSession", rest: str) -> None:
-    query = ListConversations(search=rest or None, limit=MAX_LISTED)
-    found = (await session.outage.retry(lambda: session.gateway.conversations(query))).conversations
-    session.listed = tuple(one.id for one in found)
-    lines = [
-        f"{number:>2}  {format_local_time(one.updated_at)}  {one.block}  "
-        f"{text_format.shorten(one.title or one.id, 60)}"
-        for number, one in enumerate(found, 1)
-    ]
-    session.screen.note(
-        "\n".join([*lines, "/open NUMBER continues one."]) if lines else "There are none.", "plain"
-    )
-
-
-async def _open(session: "ChatSession", rest: str) -> None:
-    if not rest:
-        raise TrunklineError(
-            "Name a conversation: /open NUMBER or /open ID.", hint="/conversations lists them."
-        )
-    is_number = rest.isascii() and rest.isdigit()
-    if is_number and not 0 < int(rest) <= len(session.listed):
-        raise TrunklineError(f"There is no number {rest} in the list.", hint="/conversations lists them.")
-    if is_number:
-        await session.resume(session.listed[int(rest) - 1])
-    else:
-        await session.resume(await session.outage.retry(lambda: conversation_found(session.gateway, rest)))
-    session.show_status()
-    session.screen.note(f"You are in: {session.place.title or session.place.conversation}")
-
-
-async def _title(session: "ChatSession", rest: str) -> None:
-    conversation = session.place.conversation
-    if not conversation:
-        raise TrunklineError("There is no conversation yet: send a message first.")
-    if not rest:
-        raise TrunklineError("Give a title: /title TEXT.")
-    named = await session.outage.retry(lambda: session.gateway.rename_conversation(conversation, rest))
-    session.place.title = named.title or ""
-    session.show_status()
-    session.screen.note(f"This conversation is called: {session.place.title}")
-
-
-async def _exit(session: "ChatSession", rest: str) -> bool:
-    return False
-
-
 COMMANDS = (
-    SlashCommand("help", "/help", "list the commands", _help),
-    SlashCommand("new", "/new", "begin a new conversation", _new),
-    SlashCommand("blocks", "/blocks", "list the blocks", _blocks),
-    SlashCommand("switch", "/switch BLOCK [TEXT]", "go to another block, and send TEXT there", _switch),
-    SlashCommand("conversations", "/conversations [WORDS]", "list conversations", _conversations),
-    SlashCommand("open", "/open NUMBER|ID", "continue another conversation", _open),
-    SlashCommand("title", "/title TEXT", "give this conversation a title", _title),
-    SlashCommand("show", "/show [N]", "the last tool result in full, or the Nth last", _show, now=True),
-    SlashCommand("status", "/status", "show block, conversation, turn, tokens and cost", _status),
+    # Conversations
+    SlashCommand("help", "/help", "list the commands", list_commands),
+    SlashCommand("new", "/new", "begin a new conversation", command_actions.begin_new),
     SlashCommand(
-        "model", f"/model [NAME|{DEFAULT_MODEL}]", "show or choose the model of this conversation", _model
-    ),
-    SlashCommand("cancel", "/cancel", "end the running turn", _cancel, now=True),
-    SlashCommand("steer", "/steer TEXT", "send a text to the running turn", _steer, now=True),
-    SlashCommand(
-        "approvals", "/approvals", "list the open approvals, here and elsewhere", _approvals, now=True
+        "clear", "/clear", "empty the screen and begin a new conversation", input_actions.clear_screen
     ),
     SlashCommand(
-        "approve", "/approve ID [SCOPE]", "allow it: once, conversation or always", _approve, now=True
+        "resume", "/resume [WORDS]", "pick a conversation to continue", command_actions.resume_picked
     ),
-    SlashCommand("deny", "/deny ID", "deny it", _deny, now=True),
-    SlashCommand("answer", "/answer ID TEXT", "answer a question of an agent", _answer, now=True),
-    SlashCommand("trace", "/trace [TURN]", "show the trace of the last turn", _trace),
-    SlashCommand("context", "/context [TURN]", "show what the model saw, and its tokens", _context),
-    SlashCommand("save", "/save [PATH]", "save the conversation as JSON", _save),
-    SlashCommand("load", "/load [PATH]", "begin a new conversation from a saved one", _load),
-    SlashCommand("exit", "/exit", "leave", _exit),
-    SlashCommand("quit", "/quit", "", _exit),
+    SlashCommand(
+        "conversations", "/conversations [WORDS]", "list conversations", command_actions.list_conversations
+    ),
+    SlashCommand(
+        "open", "/open [NUMBER|ID]", "continue another conversation", command_actions.open_conversation
+    ),
+    SlashCommand("title", "/title TEXT", "give this conversation a title", command_actions.set_title),
+    SlashCommand(
+        "find", "/find WORDS", "find words in this conversation", input_actions.find_words, now=True
+    ),
+    SlashCommand("save", "/save [FILE]", "save the conversation as JSON", command_actions.save_conversation),
+    SlashCommand(
+        "load", "/load [FILE]", "begin a new conversation from a saved one", command_actions.load_conversation
+    ),
+    # Turns
+    SlashCommand(
+        "show",
+        "/show [N]",
+        "the last tool result in full, or the Nth last",
+        command_actions.show_result,
+        now=True,
+    ),
+    SlashCommand("cancel", "/cancel", "end the running turn", command_actions.cancel_turn, now=True),
+    SlashCommand(
+        "steer", "/steer TEXT", "send a text to the running turn", command_actions.steer_turn, now=True
+    ),
+    SlashCommand("queue", "/queue", "list the messages that wait", input_actions.list_queue, now=True),
+    SlashCommand(
+        "edit",
+        "/edit [N]",
+        "take a message that waits back to the input",
+        input_actions.edit_queued,
+        now=True,
+    ),
+    SlashCommand("drop", "/drop [N]", "cancel a message that waits", input_actions.drop_queued, now=True),
+    SlashCommand(
+        "paste", "/paste", "attach the picture in the clipboard", input_actions.paste_picture, now=True
+    ),
+    SlashCommand("trace", "/trace [TURN]", "show the trace of the last turn", command_actions.show_trace),
+    SlashCommand(
+        "context", "/context [TURN]", "show what the model saw, and its tokens", command_actions.show_context
+    ),
+    # Decisions
+    SlashCommand(
+        "approvals",
+        "/approvals",
+        "list the open approvals, here and elsewhere",
+        command_actions.list_approvals,
+        now=True,
+    ),
+    SlashCommand(
+        "approve",
+        "/approve ID [SCOPE]",
+        "allow it: once, conversation or always",
+        command_actions.approve_call,
+        now=True,
+    ),
+    SlashCommand("deny", "/deny ID", "deny it", command_actions.deny_call, now=True),
+    SlashCommand(
+        "answer",
+        "/answer ID TEXT",
+        "answer a question of an agent",
+        command_actions.answer_question,
+        now=True,
+    ),
+    # Blocks and the platform
+    SlashCommand(
+        "status", "/status", "show block, conversation, turn, tokens and cost", command_actions.show_status
+    ),
+    SlashCommand("blocks", "/blocks", "list the blocks", command_actions.list_blocks),
+    SlashCommand(
+        "switch",
+        "/switch BLOCK [TEXT]",
+        "go to another block, and send TEXT there",
+        command_actions.switch_block,
+    ),
+    SlashCommand(
+        "create-block",
+        "/create-block NAME [TEXT]",
+        "create a block, go there, and send TEXT",
+        platform_actions.create_block,
+    ),
+    SlashCommand(
+        "model",
+        f"/model [NAME|{DEFAULT_MODEL}]",
+        "show or choose the model of this conversation",
+        command_actions.choose_model,
+    ),
+    SlashCommand(
+        "params",
+        "/params [KEY=VALUE|default]",
+        "show or set parameters of the model, for this session",
+        input_actions.set_parameters,
+    ),
+    SlashCommand(
+        "plan", "/plan [on|off]", "have the agent only read and plan", platform_actions.set_plan_mode
+    ),
+    SlashCommand(
+        "memory", "/memory [FILE|clear]", "show what the agent always knows", platform_actions.show_memory
+    ),
+    SlashCommand("skills", "/skills [NAME]", "list the skills, or show one", platform_actions.show_skills),
+    SlashCommand("mcp", "/mcp", "list the MCP servers and their state", platform_actions.list_mcp_servers),
+    SlashCommand(
+        "tasks", "/tasks", "show or hide the background tasks", platform_actions.toggle_tasks, now=True
+    ),
+    SlashCommand(
+        "config",
+        "/config [PREFIX]",
+        "show the settings and where they are from",
+        platform_actions.show_config,
+    ),
+    SlashCommand(
+        "theme",
+        "/theme [NAME]",
+        "choose the colours: dark, light or none",
+        input_actions.choose_theme,
+        now=True,
+    ),
+    SlashCommand("exit", "/exit", "leave", command_actions.leave),
+    SlashCommand("quit", "/quit", "", command_actions.leave),
 )
 """Every command, in the order of ``/help``; those without a help text are not listed."""
 

@@ -37,7 +37,7 @@ class InteractiveChat:
             blocks=self._block_names,
             models=self._model_names,
         )
-        self._session = ChatSession(gateway, self._screen, session, render)
+        self._session = ChatSession(gateway, self._screen, session, render, home)
         self._second = False
         self._asked_for_models = False
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -47,6 +47,8 @@ class InteractiveChat:
         await self._session.begin()
         self._screen.note(GREETING)
         self._screen.flush()
+        if self._session.terminal_session.resume:
+            self._enter.send_nowait("/resume")
         with self._enter, self._lines, self._press, self._presses:
             await self._run_tasks()
         return 0
@@ -55,7 +57,8 @@ class InteractiveChat:
         async with anyio.create_task_group() as self._tasks:
             for job in (
                 self._session.turns.run,
-                self._session.update_status,
+                self._session.state.update,
+                self._session.tasks.run,
                 self._session.show_approvals,
                 self._session.show_budget_events,
                 self._session.follow_others,

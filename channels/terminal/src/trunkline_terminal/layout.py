@@ -17,12 +17,9 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.layout.menus import CompletionsMenu
-from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 MENU_ROWS = 8
-
-STYLE = Style.from_dict({"status": "reverse", "prompt": "bold", "more": "ansibrightblack"})
 
 
 def build_layout(

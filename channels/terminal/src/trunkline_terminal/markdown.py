@@ -92,12 +92,13 @@ def blocks(source: str) -> list[Token]:
     return [token for token in _BLOCKS.parse(source) if token.level == 0 and token.map and token.nesting >= 0]
 
 
-def render(source: str, width: int, theme: str = "ansi_dark") -> list[str]:
+def render(source: str, width: int, theme: str = "ansi_dark", *, coloured: bool = True) -> list[str]:
     """The lines of a Markdown text with colours as the terminal can show them (``NO_COLOR`` is obeyed)."""
     console = Console(
         file=io.StringIO(),
         width=max(width, 8),
         force_terminal=True,
+        no_color=None if coloured else True,
         highlight=False,
         legacy_windows=False,
         theme=_STYLES,
@@ -118,8 +119,10 @@ class MarkdownStream:
     ``width`` and ``window`` give the terminal's columns and how many lines the growing block may take.
     """
 
-    def __init__(self, width: Callable[[], int], window: Callable[[], int], theme: str) -> None:
-        self._width, self._window, self._theme = width, window, theme
+    def __init__(
+        self, width: Callable[[], int], window: Callable[[], int], theme: str, *, coloured: bool = True
+    ) -> None:
+        self._width, self._window, self._theme, self._coloured = width, window, theme, coloured
         self._pending = ""
         self._tail: tuple[str, int, list[str]] = ("", 0, [])
         self._joined = False
@@ -161,7 +164,7 @@ class MarkdownStream:
 
     def _render_tail(self) -> None:
         width, began = self._width(), monotonic()
-        rendered = render(self._pending, width, self._theme) if self._pending.strip() else []
+        rendered = self._render(self._pending) if self._pending.strip() else []
         self._tail = (self._pending, width, rendered)
         took = monotonic() - began
         self._tail_due = began + (took * 10 if took > SLOW else 0.0)
@@ -213,7 +216,10 @@ class MarkdownStream:
             return ""
         gap = "\n" if self.printed and not self._joined else ""
         self.printed, self._joined = True, False
-        return gap + "".join(f"{line}\n" for line in render(source, self._width(), self._theme))
+        return gap + "".join(f"{line}\n" for line in self._render(source))
+
+    def _render(self, source: str) -> list[str]:
+        return render(source, self._width(), self._theme, coloured=self._coloured)
 
 
 def _first(token: Token) -> int:

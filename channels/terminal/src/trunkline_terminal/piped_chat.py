@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from pathlib import Path
 from typing import TextIO
 
 import anyio
@@ -25,7 +26,13 @@ class PipedChat:
     """A chat session over pipes."""
 
     def __init__(
-        self, gateway: Gateway, session: TerminalSession, *, prompt: bool, render: Render = None
+        self,
+        gateway: Gateway,
+        session: TerminalSession,
+        *,
+        prompt: bool,
+        render: Render = None,
+        home: Path | None = None,
     ) -> None:
         self._lines = LineReader(sys.stdin.fileno())
         self._prompt = prompt
@@ -34,7 +41,7 @@ class PipedChat:
         self._screen = PlainScreen(
             out, side, hold=not out.isatty(), read=self._read_answer if prompt else None
         )
-        self._session = ChatSession(gateway, self._screen, session, render)
+        self._session = ChatSession(gateway, self._screen, session, render, home)
         self._interrupted = self._second = False
 
     async def run(self) -> int:
@@ -51,6 +58,8 @@ class PipedChat:
         return self._exit_status()
 
     async def _handle_lines(self) -> None:
+        if self._session.terminal_session.resume:
+            await self._session.handle("/resume")
         while (line := await self._read("› ")) is not None:
             self._second = False
             going = await self._session.handle(line)

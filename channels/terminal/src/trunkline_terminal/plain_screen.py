@@ -4,12 +4,13 @@ What the agent says goes to ``out``; tools, notes and tokens go to ``side``. Whe
 text is written when it is final, so a step that was asked again leaves no false start in the output.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TextIO
 
 from trunkline import printable
 from trunkline_terminal import text_format
 from trunkline_terminal.screen import Prompt, StatusLine, T, Tone
+from trunkline_terminal.theme import Theme
 
 Read = Callable[[str], Awaitable[str | None]]
 """Reads a line behind a prompt; None at the end of the input."""
@@ -80,6 +81,43 @@ class PlainScreen:
             if (found := prompt.read(line)) is not None:
                 return found
         return None
+
+    @property
+    def can_choose(self) -> bool:
+        """Report whether somebody can be asked to pick."""
+        return self._read is not None
+
+    async def choose(self, title: str, choices: Sequence[str]) -> int | None:
+        """A list with numbers; a number picks, an empty line and the end of the input pick nothing."""
+        if not choices or self._read is None:
+            return None
+        self.note("\n".join([title, *(f"{number:>3}  {choice}" for number, choice in enumerate(choices, 1))]))
+        while line := (await self._read(f"Number, 1 to {len(choices)} › ") or "").strip():
+            if line.isascii() and line.isdigit() and 0 < int(line) <= len(choices):
+                return int(line) - 1
+        return None
+
+    def queue(self, messages: Sequence[str]) -> None:
+        """Not shown: ``/queue`` lists them."""
+
+    def pane(self, lines: Sequence[str]) -> None:
+        """There is no pane."""
+
+    def edit(self, text: str) -> None:
+        """Printed: there is no input line that could be filled."""
+        if text:
+            self.note(text)
+
+    def insert(self, text: str) -> None:
+        """Printed: there is no input line that could be filled."""
+        self.note(text)
+
+    def clear(self) -> None:
+        """Printed lines stay."""
+
+    def theme(self, theme: Theme) -> bool:
+        """There are no colours."""
+        return False
 
     def _say(self, text: str) -> None:
         if text:

@@ -6,7 +6,8 @@ The format is the one of mnemoai's ``/save``, so its files can be loaded here. I
 import json
 import os
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -14,6 +15,9 @@ from trunkline import Message, ToolCall, TrunklineError, new_id
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 """The largest file that is loaded, in bytes."""
+
+MAX_OFFERED = 20
+"""The largest number of saved conversations to pick from."""
 
 
 class SavedConversationError(TrunklineError):
@@ -42,6 +46,16 @@ def load_path(argument: str) -> Path:
             "There is no conversation_*.json in this folder.", hint="Say /load PATH."
         )
     return saved[-1]
+
+
+def saved_files() -> list[tuple[Path, datetime]]:
+    """Return the files with a default name in this folder and their times, the newest first: at most ``MAX_OFFERED``
+    of them."""
+    found = []
+    for path in sorted(Path.cwd().glob("conversation_*.json"), reverse=True)[:MAX_OFFERED]:
+        with suppress(OSError):  # removed meanwhile
+            found.append((path, datetime.fromtimestamp(path.stat().st_mtime, UTC)))
+    return found
 
 
 def save(messages: Sequence[Message], path: Path) -> None:

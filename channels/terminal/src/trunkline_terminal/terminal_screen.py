@@ -4,42 +4,48 @@ One program owns the bottom of the terminal (prompt_toolkit); it redraws only wh
 the person can type while an answer comes. Knows no gateway.
 """
 
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from prompt_toolkit.application import Application, get_app_session
 from prompt_toolkit.application.current import set_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
-from prompt_toolkit.history import FileHistory, History, InMemoryHistory
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.output import Output
+from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import DynamicStyle, Style
 
 from trunkline import printable
 from trunkline.api.text import wrap_text
 from trunkline_terminal import text_format
 from trunkline_terminal.ansi_style import AnsiStyle
-from trunkline_terminal.layout import STYLE, build_layout
+from trunkline_terminal.choice_list import Picker
+from trunkline_terminal.input_files import mention_of_paste
+from trunkline_terminal.input_history import earlier_inputs, open_history
+from trunkline_terminal.input_keys import build_keys
+from trunkline_terminal.layout import build_layout
+from trunkline_terminal.live_display import LiveRegion
+from trunkline_terminal.open_prompt import OpenPrompt
 from trunkline_terminal.screen import Prompt, StatusLine, T, Tone
 from trunkline_terminal.settings import TerminalSettings
-from trunkline_terminal.slash_completer import SlashCompleter, complete_at_once
+from trunkline_terminal.slash_completer import SlashCompleter, is_completed_while_typing
+from trunkline_terminal.theme import Theme, chosen_theme, store_theme
 
 if TYPE_CHECKING:
     from trunkline_terminal.markdown import MarkdownStream
 
-SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 REDRAW = 0.05
 """Seconds between two redraws at the least."""
 
 HOLD, SHOW = "\x1b[?2026h", "\x1b[?2026l"
 """Synchronised output: the terminal shows what stands between the two at once, if it knows how."""
+
+CLEAR = "\x1b[H\x1b[2J"
+"""Empties the screen. What scrolled off it stays."""
 
 HISTORY = "terminal_history"
 
@@ -57,29 +63,29 @@ class TerminalScreen:
         blocks: Callable[[], Sequence[str]],
         models: Callable[[], Sequence[str]],
     ) -> None:
-        self._settings, self._typed, self._interrupted = settings, typed, interrupted
-        self._paint = AnsiStyle()
+        self._settings, self._home = settings, home
+        self._typed, self._interrupted = typed, interrupted
+        self._paint = AnsiStyle(chosen_theme(settings.theme, home))
+        self._live = LiveRegion(self._paint, self._width, self._room)
         self._lines: list[str] = []
         self._more = anyio.Event()
-        self._stream: MarkdownStream | None = None
-        self._reasoning = ""
-        self._tools: dict[str, tuple[str, float]] = {}
-        self._progress: dict[str, str] = {}
         self._status = StatusLine()
-        self._busy_since = 0.0
-        self._question: _OpenPrompt[Any] | None = None
+        self._question: OpenPrompt[Any] | None = None
         self._kept = ""
+        """What was being typed before the list was opened."""
         self._buffer = Buffer(
             history=open_history(home / HISTORY),
             completer=SlashCompleter(blocks, models),
-            complete_while_typing=Condition(lambda: self._buffer.text.startswith("/")),
+            complete_while_typing=Condition(self._completes),
             multiline=True,
             accept_handler=self._accept,
         )
+        self._buffer.on_text_changed += lambda _: self._narrow()
         self._app: Application[None] = Application(
-            layout=build_layout(self._buffer, self._live, self._prompt, self._status_line),
-            key_bindings=self._keys(),
-            style=STYLE,
+            layout=build_layout(self._buffer, self._live.draw, self._prompt, self._status_line),
+            key_bindings=build_keys(self._buffer, self),
+            style=DynamicStyle(lambda: Style.from_dict(dict(self._paint.theme.input_style))),
+            color_depth=lambda: None if self._paint.theme.coloured else ColorDepth.DEPTH_1_BIT,
             output=_silent_output(),
             erase_when_done=True,
             min_redraw_interval=REDRAW,
@@ -138,7 +144,7 @@ class TerminalScreen:
         """Redraw while something runs, so that the clock and the spinner move."""
         while True:
             await anyio.sleep(0.2)
-            if self._status.turns or self._tools:
+            if self._live.moves:
                 self._app.invalidate()
 
     # What the session shows ----------------------------------------------------------------------------------
@@ -154,34 +160,33 @@ class TerminalScreen:
 
     def reasoning(self, text: str) -> None:
         if self._settings.show_reasoning:
-            self._reasoning += printable(text)
+            self._live.reasoning += printable(text)
             self._app.invalidate()
 
     def settle(self) -> None:
         self._settle_reasoning()
-        if self._stream is not None:
-            self._print(self._stream.finish())
-            if self._stream.printed:
+        stream, self._live.stream = self._live.stream, None
+        if stream is not None:
+            self._print(stream.finish())
+            if stream.printed:
                 self._print("\n")
-            self._stream = None
 
     def reset(self) -> None:
-        self._reasoning = ""
-        if self._stream is not None and self._stream.drop():
+        self._live.reasoning = ""
+        if self._live.stream is not None and self._live.stream.drop():
             self.note("(The answer starts again; ignore the text above.)", "warning")
         self._app.invalidate()
 
     def tool_started(self, call: str, label: str) -> None:
-        self._tools[call] = (printable(label), monotonic())
+        self._live.tool_started(call, printable(label))
         self._app.invalidate()
 
     def tool_progressed(self, call: str, line: str) -> None:
-        self._progress[call] = printable(line)
+        self._live.tool_progressed(call, printable(line))
         self._app.invalidate()
 
     def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
-        self._tools.pop(call, None)
-        self._progress.pop(call, None)
+        self._live.tool_ended(call)
         mark = self._paint("✗", "error") if failed else self._paint("✓", "ok")
         took = text_format.format_duration(seconds)
         lines = [f"{text_format.shorten(printable(label), self._width() - len(took) - 4)}  {took}"]
@@ -194,38 +199,94 @@ class TerminalScreen:
         self._print(self._paint(wrap_text("\n".join(lines), self._width()), "bold") + "\n")
 
     def status(self, status: StatusLine) -> None:
-        if status.turns and not self._status.turns:
-            self._busy_since = monotonic()
+        self._live.busy(status.turns)
         self._status = status
         self._app.invalidate()
 
+    def queue(self, messages: Sequence[str]) -> None:
+        self._live.queued = [printable(text) for text in messages]
+        self._app.invalidate()
+
+    def pane(self, lines: Sequence[str]) -> None:
+        self._live.pane = [printable(line) for line in lines]
+        self._app.invalidate()
+
+    def clear(self) -> None:
+        self._print(CLEAR)
+
+    def edit(self, text: str) -> None:
+        before = self._buffer.text
+        self._buffer.text = f"{text}\n{before}" if before.strip() and text else text or before
+        self._buffer.cursor_position = len(self._buffer.text)
+        self._app.invalidate()
+
+    def insert(self, text: str) -> None:
+        self._buffer.insert_text(text)
+        self._app.invalidate()
+
+    def theme(self, theme: Theme) -> bool:
+        self._paint.theme = theme
+        self._app.invalidate()
+        return store_theme(theme, self._home)
+
     async def ask(self, question: str, prompt: Prompt[T]) -> T | None:
         """Ask on the input line. What was being typed is put aside and comes back."""
-        self._print(self._paint.question(printable(question), self._width()) + "\n")
+        self._print(self._paint.question(printable(question), self._width(), diff=prompt.diff) + "\n")
         if prompt.how != prompt.keys:
             self.note(prompt.how)
-        asked = _OpenPrompt(prompt)
-        self._question, self._kept = asked, self._buffer.text
-        self._buffer.reset()
+        asked, kept = OpenPrompt(prompt), self._put_aside()
+        self._question, self._live.asking = asked, True
         self._app.invalidate()
         try:
             return await asked.answer()
         finally:
-            self._question = None
-            self._buffer.text, self._kept = self._kept, ""
+            self._question, self._live.asking = None, False
+            self._buffer.text = kept
             self._app.invalidate()
+
+    @property
+    def can_choose(self) -> bool:
+        """Report whether somebody can be asked to pick."""
+        return True
+
+    async def choose(self, title: str, choices: Sequence[str]) -> int | None:
+        """Let the person pick a line above the input. What was being typed is put aside and comes back."""
+        if not choices:
+            return None
+        self._kept = self._put_aside()
+        picker = self._live.picker = Picker(printable(title), [printable(choice) for choice in choices])
+        self._app.invalidate()
+        try:
+            return await picker.picked()
+        finally:
+            if self.picker is picker:
+                self._live.picker = None
+                self._buffer.text = self._kept
+                self._buffer.cursor_position = len(self._kept)
+            self._app.invalidate()
+
+    def _put_aside(self) -> str:
+        """Empty the input and close an open list. Returns the text that comes back later."""
+        kept, picker = self._buffer.text, self.picker
+        if picker is not None:
+            kept, self._live.picker = self._kept, None
+            picker.close()
+        self._buffer.reset()
+        return kept
 
     # What is drawn -------------------------------------------------------------------------------------------
 
     def _markdown(self) -> "MarkdownStream":
-        if self._stream is None:
+        if self._live.stream is None:
             from trunkline_terminal.markdown import MarkdownStream
 
-            self._stream = MarkdownStream(self._width, self._room, self._settings.code_theme)
-        return self._stream
+            theme = self._paint.theme
+            code = self._settings.code_theme or theme.code_theme
+            self._live.stream = MarkdownStream(self._width, self._room, code, coloured=theme.coloured)
+        return self._live.stream
 
     def _settle_reasoning(self) -> None:
-        text, self._reasoning = self._reasoning.strip(), ""
+        text, self._live.reasoning = self._live.reasoning.strip(), ""
         if text:
             self._print(self._paint(text, "dim") + "\n\n")
 
@@ -247,36 +308,9 @@ class TerminalScreen:
             columns, rows = size.columns, size.rows
         return columns, rows
 
-    def _live(self) -> str:
-        room = self._room()
-        running = self._tools if self._question is None else ()  # a clock would hurry the person
-        lines = [line for call in running for line in self._tool_lines(call)][-room:]
-        if self._stream is not None:
-            lines = [*self._stream.tail(room - len(lines)), *lines]
-        elif self._reasoning:
-            tail = self._reasoning.split("\n")[-(room - len(lines)) :]
-            lines = [*(self._paint(line[-self._width() :], "dim") for line in tail), *lines]
-        if not lines and self._status.turns and self._question is None:
-            lines = [
-                self._paint(
-                    f"{self._spin()} {text_format.format_duration(monotonic() - self._busy_since)}", "dim"
-                )
-            ]
-        return "\n".join(lines)
-
-    def _tool_lines(self, call: str) -> list[str]:
-        """The line of a running tool, and below it the last line of its output."""
-        label, began = self._tools[call]
-        took = text_format.format_duration(monotonic() - began)
-        lines = [f"{self._spin()} {text_format.shorten(label, self._width() - len(took) - 4)}  {took}"]
-        if progress := self._progress.get(call):
-            lines.append(f"  {text_format.shorten(progress, self._width() - 4)}")
-        return [self._paint(line, "dim") for line in lines]
-
-    def _spin(self) -> str:
-        return SPINNER[int(monotonic() * 5) % len(SPINNER)]
-
     def _prompt(self) -> str:
+        if self.picker is not None:
+            return "Filter › " if self._width() > 30 else "› "
         if self._question is not None:
             keys = self._question.prompt.keys
             return f"{keys} › " if self._width() > 30 else f"{keys.split()[-1]} › "
@@ -287,6 +321,7 @@ class TerminalScreen:
         state = "" if status.connected else "no connection"
         waiting = f"{status.turns - 1} waiting" if status.turns > 1 else ""
         parts = [
+            status.mode,
             status.model,
             status.context,
             status.cost,
@@ -299,6 +334,60 @@ class TerminalScreen:
         return " " + printable(line)
 
     # Keys ----------------------------------------------------------------------------------------------------
+
+    @property
+    def picker(self) -> Picker | None:
+        """The open list."""
+        return self._live.picker
+
+    def enter(self) -> None:
+        """Enter: take from a list, answer a question, or send. Answers are not in the history of the input."""
+        if self.picker is not None:
+            self.picker.take()
+        elif self._question is not None and not self._buffer.text.startswith("/"):
+            self._accept(self._buffer)
+            if self._question is not None:
+                self._buffer.reset()
+        else:
+            self._buffer.validate_and_handle()
+
+    def interrupt(self) -> None:
+        """Ctrl-C: close a list, else empty the input while nothing runs, else end what runs."""
+        if self.picker is not None:
+            self.picker.close()
+        elif self._buffer.text and not self._status.turns:
+            self._buffer.reset()
+        else:
+            self._interrupted()
+
+    def search_history(self) -> None:
+        """Ctrl-R: pick an earlier input."""
+        self._app.create_background_task(self._search_history())
+
+    async def _search_history(self) -> None:
+        earlier = earlier_inputs(self._buffer.history)
+        found = await self.choose("Earlier input", earlier)
+        if found is not None:
+            self._buffer.text = earlier[found]
+            self._buffer.cursor_position = len(self._buffer.text)
+
+    def paste(self, text: str) -> None:
+        """Insert a pasted text; a pasted name of a file becomes a mention of the file."""
+        pasted = text.replace("\r\n", "\n").replace("\r", "\n")
+        free = self.picker is None and self._question is None
+        self._buffer.insert_text((free and mention_of_paste(pasted)) or pasted)
+
+    def press(self, command: str) -> None:
+        """Run a slash command for a key. What is typed is the text of ``/steer``."""
+        if self._question is not None:
+            return
+        if command == "/steer":
+            text = self._buffer.text.strip()
+            if not text:
+                return
+            command = f"/steer {text}"
+            self._buffer.reset(append_to_history=True)
+        self._typed(command)
 
     def _accept(self, buffer: Buffer) -> bool:
         """Take a line. Returns False, so that the input is emptied."""
@@ -313,47 +402,15 @@ class TerminalScreen:
             self._typed(text)
         return False
 
-    def _keys(self) -> KeyBindings:
-        keys = KeyBindings()
+    def _completes(self) -> bool:
+        """Report whether completions are offered while the person types."""
+        free = self.picker is None and self._question is None
+        return free and is_completed_while_typing(self._buffer.document)
 
-        @keys.add("enter")
-        def _enter(event: KeyPressEvent) -> None:
-            state = self._buffer.complete_state
-            if state is not None and state.current_completion is not None:
-                self._buffer.complete_state = None
-            else:
-                self._buffer.validate_and_handle()
-
-        @keys.add("tab")
-        def _tab(event: KeyPressEvent) -> None:
-            if self._buffer.complete_state is not None:
-                self._buffer.complete_next()
-            else:
-                complete_at_once(self._buffer)
-
-        @keys.add("escape", "enter")
-        @keys.add("c-j")
-        def _newline(event: KeyPressEvent) -> None:
-            self._buffer.newline(copy_margin=False)
-
-        @keys.add("c-c")
-        @keys.add("<sigint>")
-        def _interrupt(event: KeyPressEvent) -> None:
-            if self._buffer.text and not self._status.turns:
-                self._buffer.reset()
-            else:
-                self._interrupted()
-
-        @keys.add("c-d", filter=Condition(lambda: not self._buffer.text))
-        def _leave(event: KeyPressEvent) -> None:
-            self.leave()
-
-        return keys
-
-    @property
-    def typed_text(self) -> str:
-        """The text of the input line."""
-        return self._buffer.text
+    def _narrow(self) -> None:
+        """Narrow the open list to what is typed."""
+        if self.picker is not None:
+            self.picker.narrow(self._buffer.text)
 
 
 def _silent_output() -> Output:
@@ -362,43 +419,3 @@ def _silent_output() -> Output:
     if isinstance(output, Vt100_Output):
         output.enable_cpr = False
     return output
-
-
-class _OpenPrompt(Generic[T]):
-    """A question that is open. Only a typed answer counts: Enter is neither a yes nor a no."""
-
-    def __init__(self, prompt: Prompt[T]) -> None:
-        self.prompt = prompt
-        self._answered = anyio.Event()
-        self._answer: T | None = None
-
-    def take(self, text: str) -> bool:
-        """Try a line as the answer. Returns whether it was one."""
-        self._answer = self.prompt.read(text)
-        if self._answer is None:
-            return False
-        self._answered.set()
-        return True
-
-    async def answer(self) -> T | None:
-        """The answer, once it is there."""
-        await self._answered.wait()
-        return self._answer
-
-
-class PrivateHistory(FileHistory):
-    """prompt_toolkit's history file, without what begins with a space."""
-
-    def store_string(self, string: str) -> None:
-        if not string.startswith(" "):
-            super().store_string(string)
-
-
-def open_history(path: Path) -> History:
-    """Return the input history at this path, or one in main memory when the file cannot be used."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    except OSError:
-        return InMemoryHistory()
-    return PrivateHistory(str(path))

@@ -11,7 +11,7 @@ from msgspec import UnsetType
 from trunkline import ToolCall
 from trunkline.api.channel import DECIDED_BY_DEADLINE, Answerer, chosen, describe_decider, format_result
 from trunkline.api.model import Usage
-from trunkline.api.text import to_local_time, unwrap_tool_result
+from trunkline.api.text import display_width, to_local_time, unwrap_tool_result
 from trunkline.api.turn import ApprovalRequested, ApprovalSettled, TurnEnded
 from trunkline_terminal.screen import ApprovalAnswer, Prompt
 
@@ -31,9 +31,25 @@ _HINTS = {
 
 
 def shorten(text: str, width: int) -> str:
-    """The text on one line of at most ``width`` characters."""
+    """The text on one line of at most ``width`` columns."""
     line = " ".join(text.split())
-    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+    return line if len(line) <= width and display_width(line) <= width else f"{cut_columns(line, width - 1)}…"
+
+
+def fit(line: str, width: int) -> str:
+    """A line of at most ``width`` columns, with its spaces as they are."""
+    flat = line.replace("\n", " ").replace("\t", " ")
+    return flat if display_width(flat) <= width else f"{cut_columns(flat, width - 1)}…"
+
+
+def cut_columns(text: str, width: int) -> str:
+    """The beginning of a text that takes at most ``width`` columns."""
+    taken = 0
+    for at, letter in enumerate(text):
+        taken += display_width(letter)
+        if taken > width:
+            return text[:at]
+    return text
 
 
 def call_label(call: ToolCall, width: int = 72) -> str:
