@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 
 import click
 
@@ -15,6 +16,7 @@ from trunkline.cli.errors import run_and_report
 from trunkline.cli.gc_tuning import raise_gc_thresholds
 from trunkline.cli.log_format import install_warning_formatter
 from trunkline.errors import TrunklineError
+from trunkline.home.releases import become_release_in_use
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +55,7 @@ COMMANDS: dict[str, str] = {
     "dead-letters": "Show messages that no worker could handle, and send them again.",
     "remote": "Use the tools of other hosts.",
     "completion": "Print the script that completes commands with the Tab key.",
+    "update": "Install a newer release, try it, and change to it; or go back.",
     "backup": "Write memory, its history and the settings to one archive.",
     "restore": "Unpack a backup into the home folder.",
     "version": "Print the version.",
@@ -113,6 +116,8 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its status: 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C."""
+    if arguments is None:
+        become_release_in_use(_home(), sys.argv[1:])
     raise_gc_thresholds()
     install_warning_formatter()
     use_python_sigint()
@@ -123,6 +128,12 @@ def main(arguments: list[str] | None = None) -> None:
 
         exit_process(status)
     sys.exit(status)
+
+
+def _home() -> Path:
+    """Return the home folder, as ``config.resolve_home`` does, without the imports of that."""
+    named = os.environ.get("TRUNKLINE_HOME")
+    return Path(named).expanduser() if named else Path.home() / ".trunkline"
 
 
 def invoke(arguments: list[str] | None = None) -> int:

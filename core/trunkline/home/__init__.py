@@ -1,1 +1,1 @@
-"""The home folder: its paths, its version and migration, backup and restore, and the kill switch."""
+"""The home folder: its paths, its version and migration, backup and restore, its releases, and the kill switch."""

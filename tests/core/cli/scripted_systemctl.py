@@ -23,6 +23,8 @@ def main(verb: str, *words: str) -> None:
     if verb == "restart":
         stop(name)
         start(name)
+    elif verb == "stop":
+        stop(name)
     elif verb == "enable":
         (STATE / "enabled").write_text(name)
     elif verb == "disable":

@@ -65,8 +65,15 @@ class Launchd(ServiceManager):
         """Unload the agent."""
         run_manager("launchctl", "bootout", _target(definition))
 
+    def stop(self, definition: ServiceDefinition) -> None:
+        """Unload the agent, because launchd starts it again otherwise. Its file stays."""
+        run_manager("launchctl", "bootout", _target(definition))
+
     def restart(self, definition: ServiceDefinition) -> None:
-        """Restart the agent."""
+        """Restart the agent, or load it if it was stopped."""
+        if self.state(definition).pid is None:
+            self.load(definition)
+            return
         run_manager("launchctl", "kickstart", "-k", _target(definition))
 
     def show_logs(self, definition: ServiceDefinition, lines: int, follow: bool) -> int:

@@ -2,11 +2,11 @@
 
 import hashlib
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from trunkline.home.paths import Home, storage_errors
+from trunkline.home.releases import launcher
 
 NEW_VARIABLES = "# Variables of the service, one NAME=value in each line, for example API keys.\n"
 
@@ -25,7 +25,7 @@ class ServiceDefinition:
     def of(cls, home: Home) -> "ServiceDefinition":
         """Return the service of this home, with the program and the PATH of this process."""
         root = home.path.resolve()
-        program = (sys.executable, "-m", "trunkline.cli.main", "up", "--log", "json")
+        program = (launcher(root), "-m", "trunkline.cli.main", "up", "--log", "json")
         return cls(_name(root), root, program, os.environ.get("PATH", os.defpath), root / "service.env")
 
     def write_variables(self) -> None:
@@ -41,6 +41,22 @@ class ServiceDefinition:
                 return
             with os.fdopen(file, "w", encoding="utf-8") as written:
                 written.write(NEW_VARIABLES)
+
+    def read_variables(self) -> dict[str, str]:
+        """Return the owner's variables; none when the file is missing or cannot be read."""
+        try:
+            lines = self.variables.read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError):
+            return {}
+        pairs = [
+            line.strip().split("=", 1) for line in lines if "=" in line and not line.lstrip().startswith("#")
+        ]
+        return {name.strip(): _unquoted(value.strip()) for name, value in pairs}
+
+
+def _unquoted(value: str) -> str:
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+    return value[1:-1] if is_quoted else value
 
 
 def _name(home: Path) -> str:

@@ -73,6 +73,10 @@ class ServiceManager(ABC):
         """Stop a service, and start it no more."""
 
     @abstractmethod
+    def stop(self, definition: ServiceDefinition) -> None:
+        """Stop a service until the next start of it or of the machine."""
+
+    @abstractmethod
     def restart(self, definition: ServiceDefinition) -> None:
         """Stop a service and start it again."""
 

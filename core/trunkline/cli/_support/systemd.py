@@ -90,6 +90,10 @@ class Systemd(ServiceManager):
         super().uninstall(definition)
         run_manager("systemctl", "--user", "daemon-reload")
 
+    def stop(self, definition: ServiceDefinition) -> None:
+        """Stop the unit, which stays enabled."""
+        run_manager("systemctl", "--user", "stop", _unit(definition))
+
     def restart(self, definition: ServiceDefinition) -> None:
         """Restart the unit."""
         run_manager("systemctl", "--user", "restart", _unit(definition))

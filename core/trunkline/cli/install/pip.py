@@ -62,15 +62,17 @@ class Pip:
         return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": self.wheels.resolve().as_uri()}
 
 
-def find_pip(*options: str, wheels: Path | None = None) -> Pip:
-    """Return a working pip: that of this environment, that of its base Python, one on the PATH, or uv's.
+def find_pip(*options: str, wheels: Path | None = None, python: str = sys.executable) -> Pip:
+    """Return a working pip: that of this environment, that of its base Python, one on the PATH, or uv's. It installs
+    into the environment of ``python``.
 
     Raises:
         PluginError: there is none.
     """
     if _has_pip():
-        return Pip((sys.executable, "-m", "pip"), options, wheels)
-    for command in _others():
+        other = () if python == sys.executable else ("--python", python)
+        return Pip((sys.executable, "-m", "pip", *other), options, wheels)
+    for command in _others(python):
         pip = Pip(command, options, wheels)
         try:
             if pip.run("--version").returncode == 0:
@@ -90,8 +92,8 @@ def _has_pip() -> bool:
         return False
 
 
-def _others() -> Iterator[tuple[str, ...]]:
-    here = ("--python", sys.executable)
+def _others(python: str) -> Iterator[tuple[str, ...]]:
+    here = ("--python", python)
     base = getattr(sys, "_base_executable", sys.executable)
     if base != sys.executable:
         yield (base, "-m", "pip", *here)
