@@ -78,7 +78,7 @@ MEANING = {
     "gateway.ping_interval": "the time between two pings over a WebSocket; one that is not answered as long closes it",
     "gateway.metrics": "who may read `/metrics`: `token`, `open` (anybody who reaches the port) or `off`",
     "approvals.deadline": "the time after which a call without a decision is denied",
-    "approvals.background_deadline": "the same for turns that no message started; this version starts none",
+    "approvals.background_deadline": "the same for turns in the background, such as runs of workflows",
     "approvals.channel_deadlines": "the same for the turns of a channel, by its name: `{ mail = 259200 }` is "
     "three days",
     "approvals.remind_after_share": "the share of the deadline after which a reminder is sent, above 0 and "

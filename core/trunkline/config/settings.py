@@ -95,9 +95,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
 class ApprovalsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[approvals]``: how long a call waits for a person's decision. Without a decision by then, the call is denied.
 
-    ``deadline`` applies to turns that a message started. ``background_deadline`` applies to other turns; this version
-    starts none. ``channel_deadlines`` applies to the turns of a channel, by the channel's name.
-    ``remind_after_share`` is the share of that time after which people are reminded, above 0 and up to 1; with 1
+    ``deadline`` applies to turns for whose answer a person waits. ``background_deadline`` applies to turns in the
+    background, such as runs of workflows. ``channel_deadlines`` applies to the turns of a channel, by the channel's
+    name. ``remind_after_share`` is the share of that time after which people are reminded, above 0 and up to 1; with 1
     there is no reminder.
     """
 

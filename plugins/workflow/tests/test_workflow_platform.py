@@ -16,6 +16,7 @@ from tests.block_client import BlockClient, stopped_at_the_end
 from tests.support.commands import run_trunkline
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.turns.feed_messages import ToolEnded
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_workflow.definition import parse_definition
@@ -81,6 +82,7 @@ async def test_CC_T9_deploy_app_waits_and_goes_on_by_the_decision(running: Block
     two = await begin(runs, DEPLOY_APP, version="2.0")
     assert (one.status, one.state.current_step) == ("waiting_approval", "review")
     assert "Deploy http://app/1.10?" in one.approvals[0].detail.text
+    assert one.approvals[0].expires_at - one.approvals[0].asked_at > timedelta(hours=1)
     assert (
         running.home.memory / f"blocks/{running.block}/workflows/runs/{one.record.start.run}.json"
     ).exists()
@@ -237,6 +239,58 @@ async def test_a_run_whose_request_was_lost_begins_once(running: BlockClient) ->
 
 def results(events: Any) -> list[str]:
     return [event.output for event in events if isinstance(event, ToolEnded)]
+
+
+async def test_policies_and_approvals_hold_for_steps(running: BlockClient) -> None:
+    """CC-F16: a step is a call like any other. In a block that asks about every call a step waits for a person, and a
+    no is not retried; a tool that the policies deny, such as a program, fails the run without a question."""
+    await running.gateway.change_block(running.block, {"permissions.approvals": "all"})
+    text = workflow(
+        "asks", "id: a, type: action, action: effect, args: {mark: x}, retry: {times: 3, backoff: 0}"
+    )
+    runs = await install(running, text)
+    view = await begin(runs, text)
+    assert view.status == "waiting_approval" and view.approvals[0].tool == "effect"
+    view = await decide(runs, view, False)
+    assert view.status == "failed" and view.state.visits[0].attempts == 1
+    text = workflow("shell", "id: a, type: action, action: execute_command, args: {command: 'true'}")
+    view = await begin(await install(running, text), text)
+    assert view.status == "failed" and "permission_denied" in view.detail
+    assert effects(running.workspace) == []
+
+
+async def test_panic_ends_runs_and_refuses_new_ones(running: BlockClient) -> None:
+    """CC-F17, C31: panic ends a run that waits and one that works; nothing more has an effect until it is released."""
+    runs = await install(running, DEPLOY_APP)
+    waiting = await begin(runs, DEPLOY_APP, version="1")
+    text = workflow(
+        "sleeper",
+        "id: a, type: action, action: wait, args: {seconds: 3600}, next: b",
+        "id: b, type: action, action: effect, args: {mark: awake}",
+    )
+    await install(running, text)
+    asleep = await runs.view(await runs.begin(parse_definition(text), {}))
+    with anyio.fail_after(60):
+        while asleep.status != "running":
+            await anyio.sleep(0.05)
+            asleep = await runs.view(asleep.record)
+    switch = KillSwitch(running.home.path)
+    switch.engage("a test")
+    try:
+        with anyio.fail_after(60):
+            while not asleep.ended:
+                await anyio.sleep(0.05)
+                asleep = await runs.view(asleep.record)
+        refused = await begin(runs, DEPLOY_APP, version="2")
+        assert refused.status in ("failed", "cancelled")
+    finally:
+        switch.release()
+    assert asleep.status in ("failed", "cancelled")
+    assert effects(running.workspace) == ["build"]
+    after = await runs.view(waiting.record)
+    if not after.ended:
+        after = await decide(runs, after, False)
+    assert after.ended and effects(running.workspace) in (["build"], ["build", "cancel"])
 
 
 async def test_CC_F11_the_command_line(running: BlockClient, tmp_path: Path) -> None:

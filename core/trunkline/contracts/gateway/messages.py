@@ -63,6 +63,10 @@ class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
     steer: str | None = None
     """The turn to add this message to, if that turn still runs; None starts or queues a new turn."""
 
+    background: bool = False
+    """True if nobody waits for the answer: the turn is in the lane ``background``, and an approval in it may take the
+    time of the background deadline."""
+
 
 class TranscriptHead(Payload, frozen=True, kw_only=True, tag="gateway.transcript.v1"):
     """The conversation that a transcript belongs to, up to the end of ``turn``. ``next`` is the turn that continues

@@ -297,6 +297,7 @@ def _request(message: SendMessage, sender: Sender, block: str, conversation: str
         response_format=message.response_format or msgspec.UNSET,
         shows=message.shows or msgspec.UNSET,
         response=message.response or msgspec.UNSET,
+        lane="background" if message.background else msgspec.UNSET,
         traceparent=current_traceparent(),
     )
 

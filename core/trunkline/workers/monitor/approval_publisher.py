@@ -37,6 +37,7 @@ from trunkline.contracts.turns.journal_messages import (
     TurnFinished,
     withdrawal_reason,
 )
+from trunkline.contracts.turns.lanes import lane_of
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.workers.monitor.steps import ToolAction
 from trunkline.workers.monitor.turn import Phase, Turn
@@ -69,10 +70,10 @@ class ApprovalPublisher:
         self._settings = settings
 
     def decision_timeout(self, request: TurnRequested) -> float:
-        """Return the seconds to wait for a person's decision. Turns that no person's message began have the background
+        """Return the seconds to wait for a person's decision. Turns for whose answer nobody waits have the background
         deadline."""
         settings = self._settings
-        if request.trigger != "message":
+        if lane_of(request.trigger, request.lane) == "background":
             return settings.background_deadline
         return settings.channel_deadlines.get(request.channel, settings.deadline)
 

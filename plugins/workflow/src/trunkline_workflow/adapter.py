@@ -65,7 +65,8 @@ def run_state(start: RunStart, results: Mapping[str, CallResult]) -> RunState:
     def found(planned: PlannedCall) -> CallResult | None:
         return results.get(planned.id) or _earlier(start, planned)
 
-    return replay(parse_definition(start.definition), start.inputs, found, start.run)
+    definition = parse_definition(start.definition)
+    return replay(definition, start.inputs, found, start.run, start.sha256)
 
 
 def results_in(messages: Iterable[Message]) -> dict[str, CallResult]:

@@ -96,10 +96,13 @@ class RunState:
         return {visit.step: visit.state for visit in self.visits}
 
 
-def replay(definition: Definition, inputs: Mapping[str, Any], result_of: ResultOf, run: str = "") -> RunState:
-    """Return the state of a run with these results of its calls. Raises what ``result_of`` raises."""
+def replay(
+    definition: Definition, inputs: Mapping[str, Any], result_of: ResultOf, run: str, sha256: str
+) -> RunState:
+    """Return the state of a run with these results of its calls. ``sha256`` is the hash of the file that the run began
+    with. Raises what ``result_of`` raises."""
     state = RunState({**definition.inputs, **inputs, STEPS: {}})
-    calls = _Steps(definition, state, run).follow()
+    calls = _Steps(definition, state, run, sha256).follow()
     try:
         planned = next(calls)
         while (result := result_of(planned)) is not None:
@@ -135,10 +138,11 @@ Target = Generator[PlannedCall, CallResult, str | None]
 class _Steps:
     """Follows the steps. Yields each call, and receives its result."""
 
-    def __init__(self, definition: Definition, state: RunState, run: str) -> None:
+    def __init__(self, definition: Definition, state: RunState, run: str, sha256: str) -> None:
         self._definition = definition
         self._state = state
         self._run = run
+        self._sha256 = sha256
         self._visits: Counter[str] = Counter()
         self._calls = 0
 
@@ -190,7 +194,7 @@ class _Steps:
             "step": step.id,
             "message": str(fill(step.message, self._state.context) or step.name),
             "run": self._run,
-            "sha256": self._definition.sha256,
+            "sha256": self._sha256,
         }
         while True:
             result = yield self._call(step, APPROVAL_TOOL, arguments)

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -23,6 +23,9 @@ from trunkline_workflow.run_message import MODEL, DoneCall, RunStart, write_star
 
 GATEWAY_CHANNEL = "cli"
 LAST = "last"
+
+REPEATED = timedelta(hours=12)
+"""The time in which the request of a run is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +153,9 @@ class Runs:
         )
 
     async def _accepted(self, record: RunRecord) -> RunRecord:
-        """Return the record with its turn, which is asked for if it is not known."""
-        if record.turn:
+        """Return the record with its turn, which is asked for if it is not known. Later than REPEATED it is not asked
+        for, because a journal that has expired would not prevent a second run."""
+        if record.turn or utc_now() - record.started_at > REPEATED:
             return record
         start = record.start
         accepted = await self.gateway.send(
@@ -160,6 +164,7 @@ class Runs:
                 block=start.block,
                 client_id=f"workflow {start.run}",
                 model=MODEL,
+                background=True,
             )
         )
         record = msgspec.structs.replace(record, conversation=accepted.conversation, turn=accepted.turn)
@@ -167,6 +172,8 @@ class Runs:
         return record
 
     async def _journal(self, record: RunRecord) -> RunJournal:
+        if not record.turn:
+            return RunJournal(is_empty=False, is_expired=True)
         keys = {"conversation": record.conversation, "turn": record.turn}
         entries = [
             entry
