@@ -5,11 +5,12 @@ from datetime import timedelta
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from tests.block_client import BlockClient, client_of_new_block
 from trunkline.api.memory import utc_now
 from trunkline.api.sandbox import KillSwitch
-from trunkline.api.schedule import SCHEDULE_TIMER
+from trunkline.api.schedule import SCHEDULE_DUE, SCHEDULE_TIMER, ScheduleDue
 from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.testing.platform import Platform
 from trunkline_pulse.schedule_changes import run_now
@@ -172,6 +173,43 @@ async def test_PA_F30_a_webhook_is_no_command_and_a_schedule_may_be_one(client: 
     assert "get_current_time says" not in by_webhook.text
     conversations = {by_person.accepted.conversation, by_webhook.accepted.conversation, run.conversation}
     assert len(conversations) == 3
+
+
+@pytest.mark.parametrize(
+    ("missed", "started", "lost"), [("skip", [], 4), ("once", [10], 3), ("all", [190, 130, 70, 10], 0)]
+)
+async def test_missed_times_are_reported_and_made_up_for(
+    client: BlockClient, missed: str, started: list[int], lost: int
+) -> None:
+    """After three hours in which nothing ran, each policy runs what it says and reports the others."""
+    now = utc_now().replace(microsecond=0)
+    first = now - timedelta(minutes=190)
+    text = f'instruction = "say:m"\nevery = 3600\nstart = {first:%Y-%m-%dT%H:%M:%SZ}\n'
+    text += f'missed = "{missed}"\noverlap = "parallel"\n'
+    await write_schedule_file(client.bus, client.block, "missed", text)
+    await state_when(client, "missed", lambda state: state.next_due is not None)
+    store = ScheduleStore(client.bus)
+    await store.change(client.block, "missed", lambda state: replace(state, next_due=first))
+    due = ScheduleDue(block=client.block, name="missed", due_at=first)
+    await client.bus.append(SCHEDULE_DUE, due, block=client.block, schedule="missed")
+    state = await state_when(
+        client, "missed", lambda state: state.next_due > now and not state.claimed and state.runs
+    )
+    assert state.next_due == first + timedelta(hours=4)
+    runs = [run.due_at for run in state.runs if run.turn]
+    assert runs == [now - timedelta(minutes=minutes) for minutes in started]
+    assert sum(run.count for run in state.runs if run.outcome == "missed") == lost
+
+
+async def test_a_time_is_skipped_while_the_previous_run_lasts(client: BlockClient) -> None:
+    """The first run waits for its owner, so the next due time is recorded as skipped."""
+    question = 'call:ask_human {\\"question\\": \\"Well?\\"} ;; say:done'
+    await write_schedule_file(client.bus, client.block, "slow", f'instruction = "{question}"\nevery = 1\n')
+    state = await state_when(client, "slow", lambda state: len(state.runs) >= 2)
+    assert state.runs[0].outcome == "started" and state.runs[1].outcome == "skipped"
+    assert state.runs[1].detail == "The previous run had not ended."
+    await write_schedule_file(client.bus, client.block, "slow", "")
+    await client.gateway.cancel(state.runs[0].turn)
 
 
 async def _is_gone(client: BlockClient, name: str) -> bool:

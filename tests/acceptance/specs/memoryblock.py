@@ -25,9 +25,17 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "pulse status set: SLEEPING, ACTIVE, BUSY, ERROR",
         "tests/core/gateway/test_blocks.py::test_the_block_status_comes_from_live_monitors",
         "tests/core/gateway/test_blocks.py::test_the_order_of_states",
+        "plugins/pulse/tests/test_schedules.py::test_MB_F5_the_status_of_a_block_names_its_next_wake_up",
     ),
-    "MB-F6": planned(16, "pulse engine: one beat at once, then every intervalSeconds"),
-    "MB-F7": planned(16, "tools: set_pulse(id, type, instruction, interval?, cron_expression?"),
+    "MB-F6": done(
+        "pulse engine: one beat at once, then every intervalSeconds",
+        "plugins/pulse/tests/test_schedules.py::test_MB_F6_an_interval_beats_at_once_and_a_removed_schedule_never_again",
+        "plugins/pulse/tests/test_schedules.py::test_MB_F6_a_due_time_becomes_a_turn_in_the_background",
+    ),
+    "MB-F7": done(
+        "tools: set_pulse(id, type, instruction, interval?, cron_expression?",
+        "plugins/pulse/tests/test_pulse_tools.py::test_MB_F7_a_pulse_is_set_listed_and_removed",
+    ),
     "MB-F8": done(
         "message path: channel message → conversation log → slash commands (/status",
         "tests/core/monitor/test_monitor.py",
@@ -180,8 +188,14 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/integration/test_kills.py::test_killed_while_a_tool_has_its_effect",
     ),
     "MB-T15": done("two channels bound: message from web answered on web"),
-    "MB-T16": planned(16, "cron */5 * * * * and 0 9 * * 1-5,7 (lists and ranges too) fire once per due"),
-    "MB-T17": done("pulse script needs the same permission and approval as execute_command"),
+    "MB-T16": done(
+        "cron */5 * * * * and 0 9 * * 1-5,7 (lists and ranges too) fire once per due",
+        "plugins/pulse/tests/test_schedule_kills.py::test_MB_T16_every_due_time_is_one_turn_through_ten_kills",
+    ),
+    "MB-T17": done(
+        "pulse script needs the same permission and approval as execute_command",
+        "plugins/pulse/tests/test_pulse_tools.py::test_MB_T17_a_script_waits_for_the_approval_that_a_person_would_need",
+    ),
     "MB-T18": done(
         "archive → restore gives byte-identical block; hard delete removes",
         "tests/core/gateway/test_blocks.py::test_archive_and_restore_bring_back_every_byte",

@@ -7,7 +7,7 @@ program can.
 
 from collections.abc import Mapping
 
-from ..requirement import Requirement, done, planned
+from ..requirement import Requirement, done
 
 REQUIREMENTS: Mapping[str, Requirement] = {
     "PA-F1": done("Components: Your Memory, Agent Loop, Auth, Gateway", "tests/architecture/test_layers.py"),
@@ -107,11 +107,10 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/core/gateway/test_openai.py",
         "tests/integration/test_clients_openai.py",
     ),
-    "PA-F30": planned(
-        16,
+    "PA-F30": done(
         "triggers message|webhook|schedule all enter through the gateway and all",
         "tests/integration/test_approvals.py",
-        open="webhooks and schedules that make such messages",
+        "plugins/pulse/tests/test_schedules.py::test_PA_F30_a_webhook_is_no_command_and_a_schedule_may_be_one",
     ),
     "PA-F31": done(
         "POST /engine/chat {messages[{role system|user|assistant|tool, content}]",
