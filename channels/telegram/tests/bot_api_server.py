@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+import httpx
 from starlette.applications import Starlette
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
@@ -118,6 +119,9 @@ class BotApiServer:
     started: set[int] = field(default_factory=lambda: {OWNER})
     files: dict[str, SentFile] = field(default_factory=dict)
     downloads: list[str] = field(default_factory=list)
+    webhook: dict[str, str] = field(default_factory=dict)
+    proxy: Callable[[], str] = lambda: ""
+    problem: str = ""
     _ids: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     _poll: int = 0
     _news: anyio.Event = field(default_factory=anyio.Event)
@@ -323,12 +327,51 @@ class BotApiServer:
             case "setMyCommands":
                 self.commands = json.loads(form["commands"])
                 return _success(True)
-            case "deleteWebhook" | "sendChatAction":
+            case "deleteWebhook":
+                self.webhook = {}
+                return _success(True)
+            case "setWebhook":
+                if not form["url"].startswith("https://") or "refused" in form["url"]:
+                    return _failure(400, "Bad Request: bad webhook: HTTPS url must be provided for webhook")
+                self.webhook = form
+                return _success(True)
+            case "getWebhookInfo":
+                about = {"pending_update_count": len(self._unconfirmed()), "last_error_message": self.problem}
+                return _success(
+                    {"url": self.webhook.get("url", ""), "has_custom_certificate": False, **about}
+                )
+            case "sendChatAction":
                 return _success(True)
             case _:
                 return _failure(404, "Not Found")
 
+    async def deliver(self) -> None:
+        """Send updates to the webhook one after another, each until it is confirmed, through the proxy."""
+        async with httpx.AsyncClient(timeout=60) as http:
+            while True:
+                news, waiting, proxy = self._news, self._unconfirmed(), self.proxy()
+                if not self.webhook or not waiting or not proxy:
+                    with anyio.move_on_after(0.05):
+                        await news.wait()
+                    continue
+                headers = {"X-Telegram-Bot-Api-Secret-Token": self.webhook["secret_token"]}
+                try:
+                    answer = await http.post(f"{proxy}/telegram", json=waiting[0], headers=headers)
+                except httpx.HTTPError as error:
+                    self.problem = str(error)
+                    await anyio.sleep(0.05)
+                    continue
+                self.problem = (
+                    "" if answer.is_success else f"Wrong response from the webhook: {answer.status_code}"
+                )
+                if answer.is_success:
+                    self.confirmed = waiting[0]["update_id"] + 1
+                else:
+                    await anyio.sleep(0.05)
+
     async def _get_updates(self, form: dict[str, str], request: Request) -> Response:
+        if self.webhook:
+            return _failure(409, "Conflict: can't use getUpdates method while webhook is active")
         self._poll += 1
         mine = self._poll
         self.confirmed = max(self.confirmed, int(form.get("offset", 0)))
@@ -496,6 +539,7 @@ async def bot_api_server() -> AsyncIterator[BotApiServer]:
         server.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(serve_app, Starlette(routes=routes), listening))
+            tasks.start_soon(server.deliver)
             try:
                 yield server
             finally:

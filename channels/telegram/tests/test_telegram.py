@@ -423,6 +423,27 @@ async def test_a_group_that_moves_is_answered_in_its_new_place() -> None:
     assert gateway.sent[2].conversation == gateway.sent[1].conversation is not None
 
 
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "Bad Request: TOPIC_CLOSED"),
+        (400, "Bad Request: chat not found"),
+        (403, "Forbidden: the group chat was deleted"),
+    ],
+)
+async def test_a_closed_topic_and_a_deleted_chat_end_quietly(
+    status: int, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An answer that Telegram refuses for good is logged once and not tried again; the next one is shown."""
+    async with talking() as (server, _, _):
+        server.faults.append(Fault("sendMessage", answer=failure(status, words)))
+        server.say("lost")
+        await wait_until(lambda: words.partition(": ")[2].lower() in caplog.text.lower())
+        server.say("open")
+        await wait_until(lambda: server.seen() == ["You said: open"])
+    assert caplog.text.count("an answer is not shown") == 1
+
+
 async def test_a_blocked_bot_and_a_deleted_answer_end_quietly() -> None:
     """Nothing is sent to whoever blocked the bot, a deleted answer stays deleted, and others are answered."""
     ended = anyio.Event()

@@ -1,5 +1,6 @@
 """The Bot API: the calls that this channel makes, with Telegram's errors as what they mean for it."""
 
+import hmac
 import logging
 import os
 import warnings
@@ -93,6 +94,8 @@ class BotApi:
         )
         self._files = f"{base}/file/bot{hidden}/"
         self._variable = settings.token.env if settings.token else "TELEGRAM_BOT_TOKEN"
+        self.webhook_secret = hmac.new(token.encode(), b"trunkline webhook", "sha256").hexdigest()
+        """The secret by which Telegram's requests are known. It is the same in each process with this token."""
         self.username = ""
         self.id = 0
 
@@ -112,11 +115,43 @@ class BotApi:
         with anyio.CancelScope(shield=True), anyio.move_on_after(5, shield=True):
             await self._bot.shutdown()
 
-    async def prepare(self, commands: dict[str, str]) -> None:
-        """Set the bot's commands, and let updates be polled."""
-        await self._limited(lambda: self._bot.delete_webhook(drop_pending_updates=False))
+    async def prepare(self, commands: dict[str, str], webhook: str) -> None:
+        """Set the bot's commands, and let updates be sent to the address ``webhook``; for "" let them be polled. Raises
+        ConfigError if Telegram refuses the address.
+        """
+        if webhook:
+            await self._set_webhook(webhook)
+        else:
+            await self._limited(lambda: self._bot.delete_webhook(drop_pending_updates=False))
         wanted = [BotCommand(name, text) for name, text in commands.items()]
         await self._limited(lambda: self._bot.set_my_commands(wanted))
+
+    async def _set_webhook(self, webhook: str) -> None:
+        try:
+            await self._limited(
+                lambda: self._bot.set_webhook(
+                    webhook,
+                    secret_token=self.webhook_secret,
+                    allowed_updates=list(UPDATES),
+                    max_connections=1,  # so updates come one after another, in their order
+                    drop_pending_updates=False,
+                )
+            )
+        except BadRequest as refused:
+            raise ConfigError(
+                f"channels.telegram.webhook_url: Telegram refuses the address: {refused.message}",
+                hint="It needs a public name, a valid certificate, and the port 443, 80, 88 or 8443.",
+            ) from refused
+
+    async def webhook_problem(self, webhook: str) -> str:
+        """Return why Telegram sends no updates to the address now, "" if it does. An address that another program
+        has set is set again.
+        """
+        info = await self._limited(self._bot.get_webhook_info)
+        if info.url != webhook:
+            await self._set_webhook(webhook)
+            return "another program has changed the webhook"
+        return info.last_error_message or "Telegram does not say why" if info.pending_update_count else ""
 
     async def updates(self, offset: int | None, wait: int) -> list[tuple[int, Update | None]]:
         """Return the updates from ``offset`` on, which confirms those before it. An update that cannot be read is None.
@@ -128,9 +163,10 @@ class BotApi:
         found = await self._limited(
             lambda: self._bot.do_api_request("getUpdates", api_kwargs=arguments, read_timeout=wait + TIMEOUT)
         )
-        return [(int(raw["update_id"]), self._update(raw)) for raw in found]
+        return [(int(raw["update_id"]), self.read_update(raw)) for raw in found]
 
-    def _update(self, raw: dict[str, Any]) -> Update | None:
+    def read_update(self, raw: dict[str, Any]) -> Update | None:
+        """Return an update; None if it cannot be read."""
         try:
             return Update.de_json(raw, self._bot)
         except Exception:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from trunkline.api.channel import CHAT_COMMANDS, AccountReport, AccountSession, ChatChannel, Gateway
 from trunkline_telegram.retry_times import RetryTimes
@@ -14,6 +15,8 @@ class TelegramChannel(ChatChannel):
     Guarantees: of all processes with the same bot and bus, one polls. A message is confirmed to Telegram when the
     gateway has it; an answer is shown once, whichever process is killed.
 
+    ``home`` is the home folder, in which ``trunkline doctor`` finds the listener of a webhook.
+
     Not guaranteed: that a lost answer of Telegram is found if more than a hundred messages arrived meanwhile; the post
     is then sent again.
     """
@@ -25,8 +28,11 @@ class TelegramChannel(ChatChannel):
         "Keep lines and answers short."
     )
 
-    def __init__(self, settings: TelegramSettings, times: RetryTimes | None = None) -> None:
+    def __init__(
+        self, settings: TelegramSettings, times: RetryTimes | None = None, *, home: Path | None = None
+    ) -> None:
         self._settings = settings
+        self._home = home or Path()
         self._times = times or RetryTimes()
         super().__init__(
             label="the bot",
@@ -43,11 +49,11 @@ class TelegramChannel(ChatChannel):
     async def open_session(
         self, gateway: Gateway, account: str, report: AccountReport
     ) -> AsyncIterator[AccountSession]:
-        """Sign in. Raises ConfigError for a token that Telegram refuses."""
+        """Sign in. Raises ConfigError for a token or an address that Telegram refuses."""
         # imported by the channel that runs, not by each process that lists channels
         from trunkline_telegram.bot_api import BotApi
         from trunkline_telegram.session import TelegramSession
 
         async with BotApi(self._settings) as api:
-            await api.prepare(CHAT_COMMANDS)
-            yield TelegramSession(self._settings, gateway, api, account, report, self._times)
+            await api.prepare(CHAT_COMMANDS, self._settings.webhook_url)
+            yield TelegramSession(self._settings, gateway, api, account, report, self._times, self._home)

@@ -18,4 +18,4 @@ def trunkline_channels(settings: trunkline.PluginSettings) -> Iterable[Channel]:
     """The channel ``telegram``."""
     from trunkline_telegram.channel import TelegramChannel
 
-    return [TelegramChannel(settings.section(TelegramSettings))]
+    return [TelegramChannel(settings.section(TelegramSettings), home=settings.home)]

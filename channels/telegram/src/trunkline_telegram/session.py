@@ -1,6 +1,7 @@
 """One session of the bot: from the moment at which this process has the lease until it is cancelled."""
 
 import logging
+from pathlib import Path
 
 import anyio
 from telegram.error import Conflict, TelegramError
@@ -13,6 +14,8 @@ from trunkline.api.channel import (
     Gateway,
     IncomingFile,
     PostRefused,
+    http_listener,
+    serve_app,
 )
 from trunkline_telegram.albums import whole_albums
 from trunkline_telegram.bot_api import BotApi, ChatMoved
@@ -21,8 +24,12 @@ from trunkline_telegram.content import plain_contents
 from trunkline_telegram.posts import TelegramPosts
 from trunkline_telegram.retry_times import RetryTimes
 from trunkline_telegram.settings import TelegramSettings
+from trunkline_telegram.webhook_updates import UpdateReceiver
 
 log = logging.getLogger(__name__)
+
+WATCH_SECONDS = 20.0
+"""Seconds between two looks at the webhook."""
 
 UNSUPPORTED = "I cannot read this ({}) here. Write it as text."
 
@@ -53,7 +60,9 @@ class TelegramSession(AccountSession):
         account: str,
         report: AccountReport,
         times: RetryTimes,
+        home: Path,
     ) -> None:
+        self._home = home
         self._times = times
         self._settings = settings
         self._api = api
@@ -74,7 +83,52 @@ class TelegramSession(AccountSession):
         )
 
     async def receive(self) -> None:
-        """Take updates in their order. The request for the next ones confirms those before, so it is sent last."""
+        """Take updates in their order."""
+        if self._settings.webhook_url:
+            await self._receive_requests()
+        else:
+            await self._poll()
+
+    async def _receive_requests(self) -> None:
+        """Take the updates that Telegram sends. Each is confirmed when it is taken."""
+        receiver = UpdateReceiver(self._api.webhook_secret)
+        host, _, port = self._settings.listen.rpartition(":")
+        listener = http_listener(
+            host.strip("[]"),
+            int(port),
+            home=self._home,
+            purpose="messages of Telegram (channels.telegram)",
+            credential="the secret that Telegram was given",
+        )
+        with listener as listening:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(serve_app, receiver.app(), listening)
+                tasks.start_soon(self._watch_webhook)
+                while True:
+                    waiting = await receiver.next_update()
+                    update = (int(waiting.raw.get("update_id", 0)), self._api.read_update(waiting.raw))
+                    incoming = parse_updates([update], self._api.username, self._api.id)
+                    if incoming is not None:
+                        await self._take(incoming)
+                    waiting.taken.set()
+
+    async def _watch_webhook(self) -> None:
+        """Report what Telegram says of the webhook."""
+        while True:
+            try:
+                problem = await self._api.webhook_problem(self._settings.webhook_url)
+            except TelegramError as error:
+                problem = f"Telegram does not answer: {error}"
+            if problem:
+                await self._report.failing(problem)
+            else:
+                await self._report.serving()
+            await anyio.sleep(WATCH_SECONDS)
+
+    async def _poll(self) -> None:
+        """Ask for updates, and take them in their order. The request for the next ones confirms those before, so it is
+        sent last.
+        """
         offset: int | None = None
         pause = self._times.first_pause
         while True:

@@ -26,6 +26,9 @@ class TelegramSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     ``edit_seconds`` is the time between two edits of an answer that grows; Telegram permits about one in a second.
     ``poll_seconds`` is how long a request for messages waits. ``lease_seconds`` is the time after which another
     process takes over from one that was killed. ``api_url`` is the address of Telegram, or of your own Bot API server.
+
+    With ``webhook_url`` Telegram sends messages to this public address, instead of being asked for them. A reverse
+    proxy with TLS passes them on to ``listen``.
     """
 
     token: Secret | None = None
@@ -37,6 +40,8 @@ class TelegramSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     poll_seconds: Annotated[int, msgspec.Meta(ge=0, le=50)] = 30
     lease_seconds: Annotated[int, msgspec.Meta(ge=1, le=300)] = 10
     api_url: str = API_URL
+    webhook_url: str = ""
+    listen: Annotated[str, msgspec.Meta(pattern=r"^(\[[0-9a-f:.]+\]|[^:\s]+):[0-9]{1,5}$")] = "127.0.0.1:8443"
 
     def __post_init__(self) -> None:
         url = urlsplit(self.api_url)
@@ -44,6 +49,13 @@ class TelegramSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
             raise ConfigError(
                 "channels.telegram.api_url is no address of a server.",
                 hint=f'Remove it to use Telegram itself, or write api_url = "{API_URL}".',
+            )
+
+        webhook = urlsplit(self.webhook_url)
+        if self.webhook_url and (webhook.scheme != "https" or not webhook.hostname or webhook.username):
+            raise ConfigError(
+                "channels.telegram.webhook_url is no public address with https.",
+                hint='Write it as webhook_url = "https://bot.example.org/telegram", or remove it to poll.',
             )
 
     def reveal_token(self) -> str:
