@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from trunkline_router.category import MAX_STEPS
 from trunkline_router.subtask import (
-    MOST,
     Subtask,
     category_of_task,
     parse_subtasks,
@@ -67,7 +67,7 @@ def test_MN_T3_wrong_entries_are_mended_or_left_out() -> None:
 def test_MN_F9_steps_that_say_nothing_follow_each_other_and_are_few() -> None:
     """Without ``after`` a step needs all earlier ones; there are five at most."""
     steps = parse_subtasks(json.dumps([{"description": str(number)} for number in range(9)]), TASK)
-    assert len(steps) == MOST
+    assert len(steps) == MAX_STEPS
     assert steps[3].after == (1, 2, 3)
 
 

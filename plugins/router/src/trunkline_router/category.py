@@ -5,6 +5,9 @@ from typing import Literal, get_args
 
 Category = Literal["simple_qa", "code", "research", "knowledge", "full"]
 
+MAX_STEPS = 5
+"""The largest number of steps of a split task, if the owner names none."""
+
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 DESCRIPTIONS: Mapping[Category, str] = {

@@ -22,6 +22,8 @@ from trunkline.api.model import (
     Text,
     ToolChoice,
 )
+from trunkline_router.preferences import FILE as PREFERENCES_FILE
+from trunkline_router.preferences import parse_preferences
 from trunkline_router.prompts import FILES, PromptName, as_data, prompt
 from trunkline_router.step_progress import (
     ASK_TOOL,
@@ -32,7 +34,7 @@ from trunkline_router.step_progress import (
     call_id,
     read_progress,
 )
-from trunkline_router.subtask import HEADING, MOST, Subtask, parse_subtasks, steps_in, steps_text, task_text
+from trunkline_router.subtask import HEADING, Subtask, parse_subtasks, steps_in, steps_text, task_text
 
 log = logging.getLogger(__name__)
 
@@ -115,18 +117,19 @@ class Orchestrator:
     ) -> tuple[Subtask, ...]:
         """Ask the model for the steps, without reasoning, and with it if that fails. A model that does not answer
         splits nothing."""
+        most = await self._max_steps(request.block)
         changes = [f"The person wants this instead: {progress.change}"] if progress.change else []
         question = await self._prompt(
             "split",
             request,
-            most=str(MOST),
+            most=str(most),
             tools=", ".join(tool.name for tool in request.tools),
             task="\n\n".join([as_data("task", progress.task), *changes]),
         )
         for reasoning in (False, True):
             asked = replace(_question(request, question), reasoning=reasoning, purpose="split")
             try:
-                return parse_subtasks(await _text(proceed(asked)), progress.task)
+                return parse_subtasks(await _text(proceed(asked)), progress.task, most)
             except ModelError as error:
                 log.warning("the task of turn %s was not split: %s", request.turn, error)
                 if error.code in FINAL:
@@ -165,14 +168,19 @@ class Orchestrator:
         yield replace(finish, reason="stop") if finish is not None else Finish(cost=0)
 
     async def _prompt(self, name: PromptName, request: ModelRequest, **values: str) -> str:
-        return prompt(name, await self._files(name, request.block), **values)
+        return prompt(name, await self._files(FILES[name], request.block), **values)
 
-    async def _files(self, name: PromptName, block: str) -> Mapping[str, MemoryFile]:
-        """Return the owner's file of a prompt, nothing if there is none or memory does not answer."""
+    async def _max_steps(self, block: str) -> int:
+        path = f"/{PREFERENCES_FILE}"
+        file = (await self._files(path, block)).get(path)
+        return parse_preferences(file.content if file is not None else None).max_steps
+
+    async def _files(self, path: str, block: str) -> Mapping[str, MemoryFile]:
+        """Return the owner's file of this path, nothing if there is none or memory does not answer."""
         if self._context is None:
             return {}
         try:
-            return {FILES[name]: await self._context.memory(block).read(FILES[name])}
+            return {path: await self._context.memory(block).read(path)}
         except ToolError:
             return {}
 

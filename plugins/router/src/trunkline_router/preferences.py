@@ -10,7 +10,7 @@ import msgspec
 
 from trunkline import HealthResult
 from trunkline.api.files import SettingsFileError, read_settings
-from trunkline_router.category import DESCRIPTIONS, Category, default_tools
+from trunkline_router.category import DESCRIPTIONS, MAX_STEPS, Category, default_tools
 
 log = logging.getLogger(__name__)
 
@@ -44,12 +44,13 @@ class RouterPreferences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """The owner's choices.
 
     ``model`` classifies (``adapter/model``); None for the model of the purpose ``route``. ``timeout`` is the number of
-    seconds for one question to it. ``orchestrator`` has an effect only where routing is ``on``. ``blocks`` are the
-    choices for single blocks.
+    seconds for one question to it. ``orchestrator`` has an effect only where routing is ``on``, and ``max_steps`` is
+    the largest number of steps of a task. ``blocks`` are the choices for single blocks.
     """
 
     on: bool = False
     orchestrator: Orchestration = "off"
+    max_steps: Annotated[int, msgspec.Meta(ge=2, le=16)] = MAX_STEPS
     model: str | None = None
     timeout: Annotated[float, msgspec.Meta(gt=0, le=600)] = 15.0
     categories: dict[Category, CategoryPreferences] = {}

@@ -10,11 +10,8 @@ from typing import Any
 
 import msgspec
 
-from trunkline_router.category import CATEGORIES, Category
+from trunkline_router.category import CATEGORIES, MAX_STEPS, Category
 from trunkline_router.classifier import visible_text
-
-MOST = 5
-"""The largest number of steps."""
 
 HEADING = "Steps:"
 
@@ -32,8 +29,8 @@ class Subtask(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[int, ...] = ()
 
 
-def parse_subtasks(answer: str, task: str) -> tuple[Subtask, ...]:
-    """Return the steps in a model's answer, at most MOST; one step with the whole task if there are none.
+def parse_subtasks(answer: str, task: str, most: int = MAX_STEPS) -> tuple[Subtask, ...]:
+    """Return the steps in a model's answer, at most ``most``; one step with the whole task if there are none.
 
     An entry without a description is left out, and one without a valid category is ``full``. An entry that does not say
     which steps it needs needs all earlier ones.
@@ -43,7 +40,7 @@ def parse_subtasks(answer: str, task: str) -> tuple[Subtask, ...]:
     numbers: dict[int, int] = {}  # by the number in the answer
     for place, entry in enumerate(entries, start=1):
         description = entry.get("description") if isinstance(entry, dict) else None
-        if not isinstance(description, str) or not description.strip() or len(found) == MOST:
+        if not isinstance(description, str) or not description.strip() or len(found) == most:
             continue
         number = numbers[place] = len(found) + 1
         found.append(
