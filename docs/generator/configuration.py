@@ -109,7 +109,7 @@ MEANING = {
     "`preferences.toml` overrides it",
     "monitor.concurrency": "the largest number of conversations that one monitor works on at once",
     "monitor.background_concurrency": "the largest number of background turns among them; further ones wait, "
-    "also while other slots are free",
+    "also while other slots are free. One slot is always left to people, unless `concurrency` is 1",
     "monitor.background_wait": "the time after which a background turn waits like an interactive one and is not "
     "preempted again",
     "monitor.drain_timeout": "the time that running turns have to end when the worker stops; then another "

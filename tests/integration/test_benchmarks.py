@@ -108,6 +108,19 @@ def test_a_click_is_measured(figures: Callable[..., Any]) -> None:
     assert all(0 < resumed <= ran for resumed, ran in zip(run["resumed"], run["ran"], strict=True))
 
 
+def test_a_preemption_is_measured(figures: Callable[..., Any]) -> None:
+    """From a person's message to the preemption and to the first text, and the waiting of a background turn."""
+    run = figures("benchmarks.lanes", "--messages", "2", "--background", "1")
+    assert {name: len(seconds) for name, seconds in run.items()} == {
+        "preempted": 2,
+        "first text": 2,
+        "background turn": 1,
+    }
+    assert all(
+        0 < preempted <= text for preempted, text in zip(run["preempted"], run["first text"], strict=True)
+    )
+
+
 def test_many_decisions_in_one_turn_are_measured(figures: Callable[..., Any]) -> None:
     """The cost of an approval is measured in each quarter of the turn."""
     quarters = figures("benchmarks.approvals", "--calls", "5")

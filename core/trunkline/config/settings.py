@@ -117,8 +117,9 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``model_idle_timeout`` is how long a model may be silent before its call fails. ``tool_idle_timeout`` is how long a
     tools worker may be silent before its call is sent again. ``max_answer`` is the largest answer of one model call.
     ``text_flush_seconds`` is how long text is collected before it is shown. ``concurrency`` is the largest number of
-    concurrent turns, and ``background_concurrency`` is the largest number of background turns among them. A background
-    turn that has waited for ``background_wait`` seconds waits like an interactive one and is not preempted.
+    concurrent turns, and ``background_concurrency`` is the largest number of background turns among them; one
+    slot is always left to people unless there is only one. A background turn that has waited for ``background_wait``
+    seconds waits like an interactive one and is not preempted.
     ``context_window`` is the number of tokens that a model accepts if neither
     ``[models.context_windows]`` nor the shipped list names the model. ``context_share`` is the share of the window
     that files and recall may fill; of a window that you did not set, at most ``context_window`` tokens count. A block

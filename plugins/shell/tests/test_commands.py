@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shell_worker import ShellWorker, needs_it, shell_worker
 
+import trunkline
+from tests.background_turns import has, in_background, until
 from tests.support.commands import run_trunkline
+from trunkline.contracts.models.adapter import ModelAdapter
+from trunkline.contracts.turns.journal_messages import TurnPreempted
+from trunkline.testing.platform import platform
+from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.testing.tool_calls import call_tool, write_permissions
 
 pytestmark = [pytest.mark.anyio, needs_it]
@@ -58,6 +65,55 @@ async def test_MN_T7_a_timed_out_command_leaves_no_process(tmp_path: Path) -> No
         before = file.stat().st_size
         await anyio.sleep(1.0)
         assert file.stat().st_size == before
+
+
+async def test_CC_T3_a_background_turn_that_ignores_its_end_is_killed(tmp_path: Path) -> None:
+    """A background turn is preempted while its program runs, and the program is not interrupted. When a person cancels
+    the waiting turn, the program, which ignores the signals, is killed in its sandbox. The lane goes on with the next
+    turn."""
+    command = 'trap "" TERM HUP INT; while :; do echo x >> beat; sleep 0.1; done'
+    config = {
+        "monitor.concurrency": 1,
+        "permissions.allow_shell": True,
+        "runtime.provider_adapter": "scripted",
+    }
+    async with platform(tmp_path / "home", plugins=[ScriptedPlugin()], config=config) as running:
+        file = running.home.workspace("main") / "beat"
+        call = f"call:execute_command {json.dumps({'command': command})} ;; say:never"
+        stubborn = await in_background(running, call)
+        after = await in_background(running, "say:after")
+        await until(lambda: _grows(file))
+        assert (await running.say("say:person")).text == "person"
+        await has(running, stubborn, TurnPreempted)
+        await until(lambda: _grows(file))
+        await running.gateway.cancel(stubborn.turn)
+        assert (await running.answer(stubborn)).ended.reason == "cancelled"
+        assert (await running.answer(after)).text == "after"
+        await until(lambda: _stands_still(file))
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+async def _grows(file: Path) -> bool:
+    before = _size(file)
+    await anyio.sleep(0.3)
+    return _size(file) > before
+
+
+async def _stands_still(file: Path) -> bool:
+    before = _size(file)
+    await anyio.sleep(1.5)
+    return _size(file) == before
+
+
+class ScriptedPlugin:
+    """A plugin that brings a scripted model."""
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
+        return [ScriptedModel()]
 
 
 async def test_output_is_bounded(tmp_path: Path) -> None:

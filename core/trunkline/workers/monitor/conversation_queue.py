@@ -15,7 +15,6 @@ from trunkline.contracts.turns.journal_messages import JournalEntry, TurnFinishe
 from trunkline.contracts.turns.lanes import Lane, highest_lane, lane_of
 from trunkline.contracts.turns.messages import (
     ApprovalDecided,
-    InboxItem,
     TurnCancelRequested,
     TurnRequested,
     TurnSteered,
@@ -37,6 +36,7 @@ from trunkline.workers.monitor.slots import TurnSlot, TurnSlots
 from trunkline.workers.monitor.turn import Phase, Turn, TurnProtocolError
 from trunkline.workers.monitor.turn_executor import TurnExecutor
 from trunkline.workers.monitor.turn_recorder import TurnRecorder
+from trunkline.workers.monitor.turn_records import find_request, is_too_late, replay_turn, requested_by
 from trunkline.workers.monitor.turn_run import TurnRun
 from trunkline_bus import BusError, DecodeError, RemoteFault, SubjectError
 from trunkline_bus.backoff import Backoff
@@ -254,8 +254,8 @@ class ConversationQueue:
         # From here on the journal decides. It is read after the monitor that hands the conversation over has stopped
         # writing (ADR 0008). If two monitors write nevertheless, the second writer is Fenced.
         records = await self._settled_records(claimed)
-        turn, request = _replay_turn(records), _request(records, claimed.item)
-        if isinstance(claimed.item, TurnSteered) and _is_too_late(turn, claimed.item):
+        turn, request = replay_turn(records), requested_by(records, claimed.item)
+        if isinstance(claimed.item, TurnSteered) and is_too_late(turn, claimed.item):
             claimed.item = claimed.item.request  # the message starts a new turn
             return await self._handle(claimed, slot)
         if request is None:
@@ -337,7 +337,7 @@ class ConversationQueue:
             # the turn, or the run failed. The runner has settled the items that the journal has.
             self._enqueue(*self._mailbox.unsettled())
             self._mailbox = None
-        if isinstance(claimed.item, TurnSteered) and _is_too_late(turn, claimed.item):
+        if isinstance(claimed.item, TurnSteered) and is_too_late(turn, claimed.item):
             return self._enqueue(claimed)
         if turn.phase is Phase.PREEMPTED:
             return self._requeue_preempted(claimed, turn, request)
@@ -352,7 +352,9 @@ class ConversationQueue:
         this monitor crashes; then the journal resumes the turn, as after any crash (ADR 100)."""
         self._preempted = {request.turn: turn.preemptions}
         claimed.first = False
-        claimed.item = request  # the journal has a decision or a message that the item brought
+        brought = claimed.item.request.message.id if isinstance(claimed.item, TurnSteered) else None
+        if brought is None or turn.has_message(brought):  # a message that the turn did not take in is kept
+            claimed.item = request
         self._enqueue(claimed)
 
     async def _publish_end(self, turn: Turn, request: TurnRequested, published: PublishedApprovals) -> None:
@@ -368,7 +370,7 @@ class ConversationQueue:
         """
         turn = current.item.turn
         records = await self._journal.replay(turn)
-        while records and _replay_turn(records).phase not in WAITING_PHASES:
+        while records and replay_turn(records).phase not in WAITING_PHASES:
             if self._is_cancelled(current):
                 break
             if not await self._membership.is_finishing(records[-1].owner, current.conversation):
@@ -393,7 +395,7 @@ class ConversationQueue:
         entries, epoch = await self._journal.salvage(claimed.item.turn)
         turn = await self._readable_turn(claimed.item.turn)
         missing: tuple[JournalEntry, ...] = ()
-        if turn.phase is Phase.NEW and (request := _find_request(entries, claimed.item)):
+        if turn.phase is Phase.NEW and (request := find_request(entries, claimed.item)):
             missing = (TurnStarted(request=request, model=""),)
             turn.apply(missing[0])
         recorded = next((entry for entry in entries if isinstance(entry, TurnFinished)), None)
@@ -423,7 +425,7 @@ class ConversationQueue:
     async def _readable_turn(self, turn: str) -> Turn:
         """Return the turn by its journal; a new one when the journal cannot be replayed."""
         try:
-            return _replay_turn(await self._journal.replay(turn))
+            return replay_turn(await self._journal.replay(turn))
         except (DecodeError, TurnProtocolError):
             return Turn()
 
@@ -434,28 +436,3 @@ def _is_transient(error: Exception) -> bool:
     if isinstance(error, RemoteFault):
         return error.code in TRANSIENT_CODES
     return isinstance(error, BusError) and not isinstance(error, DecodeError | SubjectError)
-
-
-def _replay_turn(records: list[TurnRecord]) -> Turn:
-    turn = Turn()
-    for record in records:
-        for entry in record.entries:
-            turn.apply(entry)
-    return turn
-
-
-def _is_too_late(turn: Turn, steered: TurnSteered) -> bool:
-    """Report whether the turn ended, or never existed, without having taken the message in."""
-    if turn.phase is Phase.NEW:
-        return True
-    return turn.phase is Phase.DONE and not turn.has_message(steered.request.message.id)
-
-
-def _request(records: list[TurnRecord], item: InboxItem) -> TurnRequested | None:
-    """Return the message that the turn answers; None for a control item about an unknown turn."""
-    return _find_request([entry for record in records[:1] for entry in record.entries[:1]], item)
-
-
-def _find_request(entries: list[JournalEntry], item: InboxItem) -> TurnRequested | None:
-    started = [entry.request for entry in entries if isinstance(entry, TurnStarted)]
-    return started[0] if started else item if isinstance(item, TurnRequested) else None

@@ -229,7 +229,7 @@ class MonitorWorker(Worker):
 def _slot_rules(settings: MonitorSettings) -> SlotRules:
     return SlotRules(
         slots=settings.concurrency,
-        background=settings.background_concurrency,
+        background=min(settings.background_concurrency, max(1, settings.concurrency - 1)),
         longest_wait=settings.background_wait,
     )
 
