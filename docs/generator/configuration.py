@@ -114,6 +114,9 @@ MEANING = {
     "preempted again",
     "monitor.drain_timeout": "the time that running turns have to end when the worker stops; then another "
     "monitor continues them",
+    "agents.max_depth": "how many agents may work below a person's turn, one below the other",
+    "agents.max_running": "the largest number of agents' tasks that run at the same time for one turn of a person",
+    "agents.timeout": "the longest time of a task, including the time in which it waits for a person",
     "models.prices": 'the prices of models, in US dollars per million tokens: `"openai/gpt-4.1" = { input = '
     "2.0, cached = 0.5, output = 8.0 }`. `*` in a name stands for any text; the name of an adapter alone is "
     "for its default model. These prices have precedence over the list that Trunkline ships. A "

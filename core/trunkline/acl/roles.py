@@ -85,14 +85,16 @@ class Role:
 
 GATEWAY = Role(
     name="gateway",
-    serves=(*s.GATEWAY_OPERATIONS, *s.AUTH_OPERATIONS, s.STORE_MESSAGES, s.LOAD_MESSAGES),
+    serves=(
+        *s.GATEWAY_OPERATIONS, *s.AUTH_OPERATIONS, *s.AGENT_OPERATIONS, s.STORE_MESSAGES, s.LOAD_MESSAGES,
+    ),
     calls=(
         *_memory_calls("gateway"), s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS, s.COMPLETE, s.END_TASKS, *s.ABILITIES,
         s.TURN_CONTEXT,
         *CHANNEL_OPERATIONS, s.TELL_OWNER,  # schedules that are due, and what became of them
     ),
     publishes=(
-        s.INBOX, s.APPROVAL, s.AUDIT, s.TOKENS_CHANGED,
+        s.INBOX, s.APPROVAL, s.AUDIT, s.TOKENS_CHANGED, s.TASK_TIMER,
         s.PANIC,  # stops everything; it cannot release the stop
         s.BUDGET_EVENT,  # the owner resets a budget in the web app
         s.SCHEDULE_TIMER,
@@ -109,13 +111,15 @@ GATEWAY = Role(
         s.DEAD_STREAM,  # the owner handles dead letters in the web app
         s.SCHEDULE_STREAM,  # a schedule was removed or changed
     ),
-    pulls=(s.DEADLINE_CONSUMER, s.SCHEDULE_CONSUMER, s.SCHEDULED_TURN_CONSUMER),
+    pulls=(s.DEADLINE_CONSUMER, s.SCHEDULE_CONSUMER, s.SCHEDULED_TURN_CONSUMER, s.AGENT_CONSUMER, s.TASK_CONSUMER),
     writes_buckets=(
         s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET, s.TOKEN_BUCKET, s.PAIRING_BUCKET,
         s.PASSKEY_BUCKET, s.PASSKEY_CHALLENGE_BUCKET, s.TICKET_BUCKET, s.PUSH_SUBSCRIPTION_BUCKET, s.PUSH_CLAIM_BUCKET,
-        s.SENDER_BUCKET, s.SCHEDULE_BUCKET, s.SCHEDULED_TURN_BUCKET,
+        s.SENDER_BUCKET, s.SCHEDULE_BUCKET, s.SCHEDULED_TURN_BUCKET, s.AGENT_BUCKET,
+        s.TASK_BUCKET,
     ),
     reads_buckets=(
+        s.AGENT_BUCKET, s.TASK_BUCKET,
         s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET,
         s.TOKEN_BUCKET, s.PAIRING_BUCKET, s.PASSKEY_BUCKET, s.PASSKEY_CHALLENGE_BUCKET, s.TICKET_BUCKET,
         s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET, s.PUSH_SUBSCRIPTION_BUCKET, s.PUSH_CLAIM_BUCKET, s.SENDER_BUCKET,
@@ -172,6 +176,7 @@ TOOLS = Role(
     calls=(
         *_memory_calls("tools"),
         *(row for row in s.AUTH_OPERATIONS if "tools" in row.callers),
+        *s.AGENT_OPERATIONS,
         s.COMPLETE,
         *s.ABILITIES,
         s.REMOTE_LIST_TOOLS,
@@ -199,6 +204,7 @@ TOOLS = Role(
 PURGED: tuple[str, ...] = (
     s.JOURNAL_STREAM, s.FEED_STREAM, s.EFFECT_STREAM, s.FACT_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM, s.DEAD_STREAM,
     s.RESULT_STORE.stream_name, s.CLAIM_STORE.stream_name, s.TRANSCRIPT_BUCKET.stream_name,
+    s.AGENT_BUCKET.stream_name, s.TASK_BUCKET.stream_name,
 )  # fmt: skip
 """The streams and stores from which a purge deletes the data of a conversation."""
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trunkline._util.frontmatter import parse_frontmatter as parse_frontmatter
     from trunkline._util.local_time import format_local_time as format_local_time
     from trunkline._util.local_time import local_to_utc as local_to_utc
     from trunkline._util.local_time import to_local_time as to_local_time

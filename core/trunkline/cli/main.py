@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "conversations": "List, rename, pin, archive, export and open conversations.",
     "context": "Show what the model saw in a conversation, and the tokens of each part.",
     "approvals": "List the calls that wait for your approval, and decide them.",
+    "agents": "List the agents that work for other agents, and end them.",
     "blocks": "Create, change, start, stop, reset, archive and delete blocks.",
     "permissions": "Show and change the permissions of agents.",
     "open": "Open the web app in a browser, signed in.",

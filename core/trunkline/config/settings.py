@@ -155,6 +155,19 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     drain_timeout: NonNegativeSeconds = 20.0
 
 
+class AgentsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[agents]``: agents that work for other agents.
+
+    ``max_depth`` is how many agents may be below a person's turn, one below the other. ``max_running`` is the largest
+    number of tasks that run at the same time for one turn of a person, whatever their depth. ``timeout`` is the longest
+    time of a task, which includes the time in which it waits for a person.
+    """
+
+    max_depth: PositiveInt = 5
+    max_running: PositiveInt = 16
+    timeout: Seconds = 86_400.0
+
+
 class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[models]``: the prices of models by ``adapter/model``, as in ``[models.prices."openai/gpt-4.1"]``, and by the
     same names the numbers of tokens that they accept (``context_windows``).
@@ -294,6 +307,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     gateway: GatewaySettings = GatewaySettings()
     approvals: ApprovalsSettings = ApprovalsSettings()
     monitor: MonitorSettings = MonitorSettings()
+    agents: AgentsSettings = AgentsSettings()
     models: ModelsSettings = ModelsSettings()
     tools: ToolsSettings = ToolsSettings()
     permissions: PermissionTable = DEFAULT_TABLE

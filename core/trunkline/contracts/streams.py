@@ -108,6 +108,24 @@ SCHEDULED_TURN_CONSUMER = ConsumerSpec(
 """Any gateway may record the end of a schedule's turn, and tell the owner of it."""
 
 
+AGENT_CONSUMER = ConsumerSpec(
+    stream=FACT_STREAM,
+    name="agents",
+    filter="trunkline.evt.turn.*.finished",
+    description="Turns that ended, for the gateways, which report the tasks of agents",
+    deliver="new",
+    ack_wait=10.0,
+)
+TASK_CONSUMER = ConsumerSpec(
+    stream=TIMER_STREAM,
+    name="task-deadlines",
+    filter="trunkline.turn.task-due.*",
+    description="Tasks of agents whose time is over, for the gateways",
+    ack_wait=10.0,
+)
+"""As for ``DEADLINE_CONSUMER``, any gateway may process what is due."""
+
+
 def inbox_transform(source: str, partitions: int) -> Transform:
     """Return the transform that distributes messages published under ``source`` to partitions by conversation."""
     return Transform(
@@ -158,10 +176,15 @@ STREAMS = (
     ),
     StreamSpec(
         name=TIMER_STREAM,
-        subjects=("trunkline.turn.timer.*.*", "trunkline.turn.due.*.*"),
+        subjects=(
+            "trunkline.turn.timer.*.*",
+            "trunkline.turn.due.*.*",
+            "trunkline.turn.task-timer.*",
+            "trunkline.turn.task-due.*",
+        ),
         retention="workqueue",
         allow_schedules=True,
-        description="Approvals that will be reminded of or given up, and those that are due",
+        description="Approvals and tasks of agents that will be reminded of or given up, and those that are due",
     ),
     StreamSpec(
         name=SCHEDULE_STREAM,

@@ -7,6 +7,7 @@ durable inbox), ``schedule`` (what is due later), ``journal``, ``feed``, ``evt``
 """
 # ruff: noqa: F403  one table in several files; listing its names here would repeat the table
 
+from trunkline.contracts.agents.subjects import *
 from trunkline.contracts.approvals.subjects import *
 from trunkline.contracts.audit.subjects import *
 from trunkline.contracts.auth.subjects import *

@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from trunkline.contracts.agents.subjects import AGENT_BUCKET, TASK_BUCKET
 from trunkline.contracts.auth.subjects import (
     PAIRING_BUCKET,
     PASSKEY_BUCKET,
@@ -28,6 +29,7 @@ from trunkline.contracts.push.subjects import PUSH_CLAIM_BUCKET, PUSH_SUBSCRIPTI
 from trunkline.contracts.retention import DEFAULT_RETENTION, MEGABYTE, Retention
 from trunkline.contracts.schedules.subjects import SCHEDULE_BUCKET, SCHEDULED_TURN_BUCKET
 from trunkline.contracts.streams import (
+    AGENT_CONSUMER,
     APPROVAL_STREAM,
     AUDIT_STREAM,
     BUDGET_STREAM,
@@ -49,6 +51,7 @@ from trunkline.contracts.streams import (
     SCHEDULED_TURN_CONSUMER,
     SPAN_STREAM,
     STREAMS,
+    TASK_CONSUMER,
     TIMER_STREAM,
     inbox_consumer,
 )
@@ -98,6 +101,8 @@ BUCKETS = (
     PUSH_CLAIM_BUCKET,
     SCHEDULE_BUCKET,
     SCHEDULED_TURN_BUCKET,
+    AGENT_BUCKET,
+    TASK_BUCKET,
 )
 
 
@@ -136,6 +141,8 @@ def topology(
             DEADLINE_CONSUMER,
             SCHEDULE_CONSUMER,
             SCHEDULED_TURN_CONSUMER,
+            AGENT_CONSUMER,
+            TASK_CONSUMER,
         ),
         buckets=tuple(
             replace(bucket, replicas=replicas) for bucket in (*BUCKETS, deleted_response_spec(retention))

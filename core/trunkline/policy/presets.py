@@ -33,6 +33,10 @@ NOTE_ACTION = "write:note"
 """The action of writing a plan or a to-do list to memory with a tool that can write nothing else."""
 
 
+AGENT_ACTION = "write:agent"
+"""The action of giving a task to an agent of its own. What that agent does is decided call by call."""
+
+
 @lru_cache(maxsize=1024)  # each call evaluates the table several times
 def table_policies(block: str, table: PermissionTable) -> tuple[Policy, ...]:
     """Return the policies of a permission table, for the agent of this block. Their ids begin with
@@ -52,10 +56,12 @@ def _table_policies(block: str, table: PermissionTable) -> Iterator[Policy]:
     yield builder.allow_without_approval("memory", "memory:*", "*")
     if table.approvals != "all":
         yield builder.allow_without_approval("note", "tool:*", NOTE_ACTION)
+        yield builder.allow_without_approval("agent", "tool:*", AGENT_ACTION)
     if table.plan:
         if table.approvals != "all":
             yield builder.allow_without_approval("plan:write", "tool:*", PLAN_ACTION)
         yield builder.deny("plan", "tool:*", "write:make")
+        yield builder.deny("plan", "tool:*", AGENT_ACTION)
         yield builder.deny("plan", "tool:*", "send")
         yield builder.deny("plan", "tool:*", "exec:run")
 

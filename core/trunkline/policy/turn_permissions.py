@@ -22,8 +22,12 @@ def initial_permissions(request: TurnRequested) -> ActorPermissions:
     """
     if not isinstance(request.permissions, UnsetType):
         return ActorPermissions(request.permissions)
-    known = request.actor == OWNER_ACTOR or request.actor.startswith(CHANNEL_ACTOR_PREFIX)
-    return ActorPermissions() if known else ActorPermissions(())
+    return ActorPermissions() if is_owner(request.actor) else ActorPermissions(())
+
+
+def is_owner(actor: str) -> bool:
+    """Report whether an actor is the owner, at the home or through one of the owner's channels."""
+    return actor == OWNER_ACTOR or actor.startswith(CHANNEL_ACTOR_PREFIX)
 
 
 def narrowed_by_steering(permissions: ActorPermissions, entry: SteerRecorded) -> ActorPermissions:

@@ -18,7 +18,8 @@ from trunkline.policy.policy_match import matches_resource
 BLOCK_SUBJECT = re.compile(f"block:{BLOCK_NAME}")
 
 CALL_ACTIONS = (
-    "*", "read", "write", "write:make", "write:plan", "write:note", "send", "exec", "exec:run", "exec:look", "network",
+    "*", "read", "write", "write:make", "write:plan", "write:note", "write:agent", "send", "exec", "exec:run",
+    "exec:look", "network",
 )  # fmt: skip
 """All actions of calls, including refined ones."""
 

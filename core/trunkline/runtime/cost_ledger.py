@@ -102,6 +102,7 @@ class CostLedger:
             block=request.block,
             conversation=request.conversation,
             turn=request.turn,
+            budget_turn=request.budget_turn if request.budget_turn != request.turn else "",
             actor=request.actor,
             trace=f"{span.trace_id:032x}" if span.is_valid else "",
             purpose=request.purpose,

@@ -20,7 +20,7 @@ def made(text: str) -> Skill | SkillIssue:
         ("---\nname: x\n---\nCut.", "no description"),
         ("---\ndescription: ''\n---\n", "no description"),
         ("---\ndescription: [a, b]\n---\n", "no description"),
-        ("---\n- description\n---\n", "no description"),
+        ("---\n- description\n---\n", "no table"),
         ("---\ndescription: " + "x" * 1025 + "\n---\n", "more than 1024"),
         ("---\ndescription: a: b\n---\n", "not YAML: mapping values are not allowed here in line 2"),
         ("---\ndescription: !!python/object/apply:os.system ['touch /tmp/x']\n---\n", "no description"),

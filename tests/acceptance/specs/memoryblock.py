@@ -79,10 +79,9 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/core/config/test_secrets.py::test_the_listing_shows_references_only",
         "tests/core/cli/test_config_and_init.py",  # credentials are the owner's commands, and no tool's: C13, MB-D8
     ),
-    "MB-F19": planned(
-        16,
+    "MB-F19": done(
         "plugins: web_search(query, count ≤10, Brave), fetch_webpage(url",
-        open="web_search and fetch_webpage are there; the tools for further agents are not",
+        "tests/integration/test_agents.py",
     ),
     "MB-F20": done(
         "plugin registry entry: id, name, description, package, version, toolNames",
@@ -208,7 +207,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/core/gateway/test_http_auth.py::test_requests_without_the_token_are_refused",
         "tests/core/gateway/test_http_auth.py::test_only_loopback_listens",
     ),
-    "MB-T20": planned(16, "sub-agent: create, query with timeout, list, terminate own child ok"),
+    "MB-T20": done("sub-agent: create, query with timeout, list, terminate own child ok"),
     "MB-T21": done(
         "costs after crash equal the sum of provider usage records",
         "tests/chaos/test_chaos.py",

@@ -20,11 +20,12 @@ BudgetMeasure = Literal["spend", "loops"]
 class CostEntry(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="cost.entry.v1"):
     """One request that was sent to a model. A call of a model may need several: retries, fallbacks, a repair.
 
-    ``at`` is the time of the request, ``seconds`` its duration. ``operation`` is OpenTelemetry's
-    ``gen_ai.operation.name``. ``requested`` is the model that the request named ("" for the adapter's default),
-    ``model`` the one that answered. ``usage`` and ``media`` are what the vendor counted. ``cost`` is their price in
-    micro-USD; None if the model has no price, which ``price`` identifies (``Rate.version``). ``trace`` is the id of the
-    OpenTelemetry trace. ``worker`` sent the request. ``fault`` is the ``ModelFault`` of a failed request.
+    ``budget_turn`` is as in ``ModelRequest``. ``at`` is the time of the request, ``seconds`` its duration.
+    ``operation`` is OpenTelemetry's ``gen_ai.operation.name``. ``requested`` is the model that the request named (""
+    for the adapter's default), ``model`` the one that answered. ``usage`` and ``media`` are what the vendor counted.
+    ``cost`` is their price in micro-USD; None if the model has no price, which ``price`` identifies (``Rate.version``).
+    ``trace`` is the id of the OpenTelemetry trace. ``worker`` sent the request. ``fault`` is the ``ModelFault`` of a
+    failed request.
 
     ``estimated`` is true if the vendor did not say what it counted, because the answer did not reach its end: then
     ``usage`` and ``cost`` are upper estimates. If several entries have the same ``id``, the last one holds.
@@ -35,6 +36,7 @@ class CostEntry(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="cos
     block: str = ""
     conversation: str = ""
     turn: str = ""
+    budget_turn: str = ""
     actor: str = ""
     trace: str = ""
     purpose: str = "turn"

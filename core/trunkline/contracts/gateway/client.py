@@ -12,6 +12,7 @@ import anyio
 import msgspec
 from msgspec import UNSET
 
+from trunkline.contracts.agents.messages import AgentList, EndAgent, ListAgents
 from trunkline.contracts.approvals.client import watch_approvals
 from trunkline.contracts.approvals.messages import (
     Approval,
@@ -316,6 +317,18 @@ class GatewayClient:
         """
         request = LinkSender(code=code[:100], sender=sender, place=place, name=name[:200])
         return (await self._call_until_answered(gateway.LINK_SENDER, request)).linked
+
+    async def agents(self, *, block: str | None = None, conversation: str | None = None) -> AgentList:
+        """Return the agents that work for other agents, and their tasks: of a block, or of everything that works for a
+        conversation. Raises nothing besides the errors of every method.
+        """
+        return await self._call_until_answered(
+            gateway.LIST_AGENTS, ListAgents(block=block, conversation=conversation)
+        )
+
+    async def end_agent(self, id: str) -> None:
+        """End a lasting agent or cancel a task, by its id. Raises RemoteFault ``not_found``."""
+        await self._call_once(gateway.END_AGENT, EndAgent(id=id))
 
     async def blocks(self) -> tuple[Block, ...]:
         """Return all blocks that are not archived. Raises nothing besides the errors of every method."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from trunkline.contracts.agents.messages import AgentList, EndAgent, ListAgents
 from trunkline.contracts.approvals.messages import (
     ApprovalList,
     ApprovalView,
@@ -151,6 +152,10 @@ LINK_SENDER = command(
 )
 GET_SENDERS = query(
     "senders", GetLinkedSenders, LinkedSenderList, "The people of the channel's service who are the owner."
+)
+LIST_AGENTS = query("agents", ListAgents, AgentList, "Agents that work for other agents, and their tasks.")
+END_AGENT = command(
+    "agents.end", EndAgent, CommandSucceeded, "End an agent or cancel a task.", scope=TokenScope.OPERATE
 )
 LIST_BLOCKS = query("blocks.list", ListBlocks, BlockList, "All blocks.")
 SHOW_BLOCK = query("blocks.show", ShowBlock, BlockView, "One block.")

@@ -36,14 +36,16 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     enforces it (``ModelAdapter.enforces_format``). ``parameters`` are parameters of the adapter's table
     (``ModelAdapter.parameters``), validated; they override those of the adapter's settings. ``block``,
     ``conversation``, ``turn``, ``actor``, ``permissions``, ``purpose``, ``route`` (what a turn router decided, None if
-    none did) and ``adapter`` (the adapter's name) describe the call to middleware and traces. An adapter never sends
-    them to a vendor, but the adapter of another agent loop has to: ``permissions`` bound what tool calls for the actor
-    may do (``Identity.permissions``), and are None for a request outside of a turn. ``reasoning`` is false for a
-    request that needs no reasoning: Trunkline then sets the parameter ``reasoning_effort`` to ``none`` if the model
-    takes it. A middleware may name another ``adapter``, which then receives the request. ``key`` is the name of the
-    environment variable with the key to send, "" for the adapter's own; only an adapter with ``takes_key`` receives
-    one. ``purpose`` is ``turn`` or the purpose given to ``Completer.complete``. ``id`` identifies the request in the
-    cost ledger; it is "" outside of middleware around requests.
+    none did) and ``adapter`` (the adapter's name) describe the call to middleware and traces. ``budget_turn`` is the
+    turn whose budget the request counts toward, "" for ``turn``: the task of an agent counts toward the budget of the
+    turn that it works for. An adapter never sends them to a vendor, but the adapter of another agent loop has to:
+    ``permissions`` bound what tool calls for the actor may do (``Identity.permissions``), and are None for a request
+    outside of a turn. ``reasoning`` is false for a request that needs no reasoning: Trunkline then sets the parameter
+    ``reasoning_effort`` to ``none`` if the model takes it. A middleware may name another ``adapter``, which then
+    receives the request. ``key`` is the name of the environment variable with the key to send, "" for the adapter's
+    own; only an adapter with ``takes_key`` receives one. ``purpose`` is ``turn`` or the purpose given to
+    ``Completer.complete``. ``id`` identifies the request in the cost ledger; it is "" outside of middleware around
+    requests.
 
     ``operation`` is ``chat`` in every request that an adapter streams. The other operations are those of ``embed``,
     ``transcribe`` and ``speak``, which only middleware around requests sees: each text that the vendor receives is a
@@ -64,6 +66,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     block: str = ""
     conversation: str = ""
     turn: str = ""
+    budget_turn: str = ""
     actor: str = ""
     permissions: tuple[str, ...] | None = None
     purpose: str = "turn"

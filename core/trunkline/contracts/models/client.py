@@ -62,7 +62,7 @@ class CompleterBase(ABC):
 
 class BlockCompleter(CompleterBase):
     """The ``Completer`` of one block. ``actor`` is the caller; ``conversation`` and ``turn`` are those of the
-    requests, if any.
+    requests, if any. ``budget_turn`` is as in ``ModelRequest``.
     """
 
     def __init__(
@@ -73,16 +73,18 @@ class BlockCompleter(CompleterBase):
         actor: str = "",
         conversation: str | None = None,
         turn: str | None = None,
+        budget_turn: str = "",
     ) -> None:
         self._bus = bus
         self._actor = actor
+        self._budget_turn = budget_turn
         self._scope = Scope(block=block, conversation=conversation, turn=turn)
 
     async def ask(self, question: Complete) -> Completion:
         """Send the request to a monitor, and to another one if the first has died. Raises CompletionError
         ``engine_unavailable`` if no monitor answers, else with the code that the monitor returned.
         """
-        question = msgspec.structs.replace(question, actor=self._actor)
+        question = msgspec.structs.replace(question, actor=self._actor, budget_turn=self._budget_turn)
         for last in (*(False,) * (TRIES - 1), True):
             try:
                 return await self._ask_once(question)

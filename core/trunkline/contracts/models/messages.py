@@ -23,15 +23,16 @@ class Complete(Payload, frozen=True, kw_only=True, tag="model.complete.v1"):
     """Call a model: ``model``, else the one that the block's or the owner's settings name for the purpose, else as for
     a turn. If messages have images, the model for the purpose ``vision`` is used.
 
-    ``actor`` is the caller, for the accounting. ``max_cost`` limits the cost of the call: a request whose input alone
-    exceeds the limit is refused, and the length of the answer is limited accordingly. ``timeout`` is in seconds.
-    ``reasoning`` is as in ``ModelRequest``. The
-    block, conversation and turn are in the message's envelope.
+    ``actor`` is the caller, for the accounting. ``budget_turn`` is as in ``ModelRequest``. ``max_cost`` limits the cost
+    of the call: a request whose input alone exceeds the limit is refused, and the length of the answer is limited
+    accordingly. ``timeout`` is in seconds. ``reasoning`` is as in ``ModelRequest``. The block, conversation and turn
+    are in the message's envelope.
     """
 
     messages: Annotated[tuple[Message, ...], msgspec.Meta(min_length=1)]
     purpose: Purpose
     actor: str = ""
+    budget_turn: str = ""
     model: str | None = None
     max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
     temperature: float | None = None

@@ -148,6 +148,7 @@ def tool(
     read_only: bool = False,
     in_plan_mode: bool | Literal["ends"] = False,
     administers: bool = False,
+    delegates: bool = False,
     untrusted_output: bool = False,
     derived: bool = False,
     always_send: bool = False,
@@ -178,6 +179,8 @@ def tool(
         administers: The tool changes who may enter, what they may do, or what runs in the owner's name
             (``context.administration``). Whatever the policies permit, the owner is asked about each such call,
             and nobody else can approve it.
+        delegates: The tool only gives tasks to agents (``context.agents``), so it needs no approval of its own: each
+            call of those agents is checked. It must be ``idempotent``.
         untrusted_output: The result comes from a file, a page, memory or a program, so the model receives it marked
             as data that contains no instructions.
         derived: The result repeats what memory holds, so no search of memory returns it as evidence.
@@ -203,6 +206,7 @@ def tool(
             in_plan_mode=bool(in_plan_mode),
             ends_planning=in_plan_mode == "ends",
             administers=administers,
+            delegates=delegates,
             untrusted_output=untrusted_output,
             derived=derived,
             category="always-send" if always_send else "discoverable",

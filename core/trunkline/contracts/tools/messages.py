@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from trunkline.contracts.agents.messages import AgentReport
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.conversations.messages import Attachment
 from trunkline.errors import ToolErrorKind, error_kind_named
@@ -55,7 +56,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     every call; they run in a sandbox where nothing can be changed. ``in_plan_mode`` is true if the agent may use the
     tool in plan mode; if the tool has paths, then only on plan files (``plans/*.md``). ``ends_planning`` is true if the
     tool may end plan mode; a person is asked about each such call. ``administers`` is true if the tool changes who may
-    enter and what they may do; the owner is asked about each such call, and nobody else can approve it.
+    enter and what they may do; the owner is asked about each such call, and nobody else can approve it. ``delegates``
+    is true if the tool only starts and ends tasks of agents, whose own calls are checked like those of this agent.
     ``untrusted_output`` is true if the result comes from files, pages, memory or programs; the model receives it marked
     as data. ``derived`` is true if the result repeats what memory holds; no search of memory returns it.
 
@@ -82,6 +84,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     in_plan_mode: bool = False
     ends_planning: bool = False
     administers: bool = False
+    delegates: bool = False
     read_only: bool = False
     untrusted_output: bool = False
     derived: bool = False
@@ -171,13 +174,14 @@ class QuestionAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     """Run a tool. ``call`` is the key in the effect ledger: calls with the same key have their effect at most once.
 
-    ``arguments`` may also be text that is not JSON, as a model sent it; the worker repairs or refuses it.
-    ``approved`` is the hash of the call that a person approved. ``answers`` are people's answers to the call's
-    questions. ``forked_from`` is the conversation that this one was forked from; set until memory stores the fork.
-    ``again`` is true if the call may have been requested before, so that another worker may run it or the ledger may
-    hold its outcome; if ``again`` is false, a read is run without looking into the ledger. ``permissions`` are the
-    caller's scopes (``tools:*``, ``memory:/path/*``): the call may do only what both they and the block's own
-    permissions allow. ``timeout`` limits the call to fewer seconds than the tool's own limit; unset for no such limit.
+    ``arguments`` may also be text that is not JSON, as a model sent it; the worker repairs or refuses it. ``approved``
+    is the hash of the call that a person approved. ``answers`` are people's answers to the call's questions.
+    ``reports`` are the results of tasks of agents that the call started. ``budget_turn`` is the turn toward whose
+    budget the call's model requests count; "" for ``turn``. ``forked_from`` is the conversation that this one was
+    forked from; set until memory stores the fork. ``again`` is true if the call may have been requested before, so that
+    another worker may run it or the ledger may hold its outcome; if ``again`` is false, a read is run without looking
+    into the ledger. ``permissions`` are the caller's scopes (``tools:*``, ``memory:/path/*``): the call may do only
+    what both they and the block's own permissions allow. ``timeout`` limits the call to fewer seconds than the tool's own limit; unset for no such limit.
     """
 
     call: str
@@ -190,6 +194,8 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     approved: str | None = None
     forked_from: str | None = None
     answers: tuple[QuestionAnswer, ...] = ()
+    reports: tuple[AgentReport, ...] = ()
+    budget_turn: str = ""
     again: bool = False
     permissions: tuple[str, ...] = ("*",)
     timeout: float | msgspec.UnsetType = msgspec.UNSET
@@ -278,9 +284,10 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     """The outcome of a call.
 
     ``status`` is ``ok`` (``output`` is the result), ``error`` (``output`` tells the model what failed), ``unknown``
-    or ``approval``. ``unknown`` means that a call with an effect was interrupted because its worker died, its time
-    ran out or it was cancelled; ``output`` tells the model to verify the effect. ``approval`` means that a person
-    must decide or answer first; ``call_hash``, ``question`` and ``detail`` describe the decision.
+    ``approval`` or ``agent``. ``unknown`` means that a call with an effect was interrupted because its worker died, its
+    time ran out or it was cancelled; ``output`` tells the model to verify the effect. ``approval`` means that a person
+    must decide or answer first; ``call_hash``, ``question`` and ``detail`` describe the decision. ``agent`` means that
+    the call goes on, by being sent again, when the task ``task`` of an agent has ended.
 
     ``repeated`` is true if the outcome was read from the ledger. ``effect`` is the tool's effect, None if the tool
     was not found or the outcome is of an earlier version. ``stored`` is set if ``output`` is the beginning and end of
@@ -291,7 +298,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     """
 
     call: str
-    status: Literal["ok", "error", "unknown", "approval"]
+    status: Literal["ok", "error", "unknown", "approval", "agent"]
     output: str = ""
     call_hash: str = ""
     question: str = ""
@@ -304,6 +311,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     error_kind: str | msgspec.UnsetType = msgspec.UNSET
     derived: bool | msgspec.UnsetType = msgspec.UNSET
     files: tuple[Attachment, ...] | msgspec.UnsetType = msgspec.UNSET
+    task: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def kind(self) -> ToolErrorKind | None:
@@ -313,6 +321,11 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
         if self.status != "error":
             return None
         return error_kind_named(self.error_kind) if isinstance(self.error_kind, str) else "failed"
+
+    @property
+    def is_open(self) -> bool:
+        """Report whether the call has no outcome yet: it waits for a person or for an agent."""
+        return self.status in ("approval", "agent")
 
     @property
     def is_waiting(self) -> bool:

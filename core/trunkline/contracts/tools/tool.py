@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from trunkline._util.paths import WORKSPACE_ONLY, Folder, PathScope, is_absolute_path, open_beneath
+from trunkline.contracts.agents.agents import Agents, NoAgents
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.documents.reader import Documents, NoDocuments
 from trunkline.contracts.memory.client import Memory
@@ -39,12 +40,12 @@ class ToolContext:
     never join path strings. ``memory`` is the block's memory. ``model`` calls a model; ``abilities`` obtains vectors,
     transcripts and speech. ``documents`` reads and searches documents. ``sandbox`` runs programs with the configured
     backend; without a backend it raises a ToolError that says what to install. ``person`` asks a person. ``planning``
-    starts and ends plan mode. ``outgoing`` gives files to the person. ``administration`` knows who may enter and what
-    they may do. ``report`` shows a line of progress. ``resumed`` is true if the call is run again after an
-    interruption. ``load`` makes the named tools available to the model from its next step on, for the rest of the
-    conversation, if the call succeeds and the block has those tools; it grants no permission. ``derived`` declares
-    that this result repeats what memory holds, for a tool whose results do so only sometimes. ``permissions`` are the
-    caller's permissions; they only restrict what the block may do.
+    starts and ends plan mode. ``agents`` gives tasks to agents. ``outgoing`` gives files to the person.
+    ``administration`` knows who may enter and what they may do. ``report`` shows a line of progress. ``resumed`` is
+    true if the call is run again after an interruption. ``load`` makes the named tools available to the model from its
+    next step on, for the rest of the conversation, if the call succeeds and the block has those tools; it grants no
+    permission. ``derived`` declares that this result repeats what memory holds, for a tool whose results do so only
+    sometimes. ``permissions`` are the caller's permissions; they only restrict what the block may do.
 
     Guarantees: every client acts for this block and this caller, within their permissions.
 
@@ -72,6 +73,7 @@ class ToolContext:
     derived: Callable[[], None] = field(default=lambda: None)
     permissions: ActorPermissions = field(default_factory=ActorPermissions)
     outgoing: OutgoingFiles = field(default_factory=NoOutgoingFiles)
+    agents: Agents = field(default_factory=NoAgents)
 
     def files(self) -> AbstractContextManager[Folder]:
         """Open the files that the call may use: those of the workspace, and by absolute paths those of the block's

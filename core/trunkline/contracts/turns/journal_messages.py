@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from trunkline.contracts.agents.messages import AgentReport
 from trunkline.contracts.approvals.messages import (
     DECIDED_BY_DEADLINE,
     ApprovalDetail,
@@ -185,8 +186,22 @@ def denial_text(tool: str, by: str) -> str:
     return f"The call of {tool} was denied by {describe_decider(by)}. Do not repeat it unless asked to."
 
 
+class AgentAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="agent_awaited"):
+    """The call waits for the result of a task of an agent. ``task`` is the turn of the task."""
+
+    call_id: str
+    task: str
+
+
+class AgentReportRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="agent_report"):
+    """A task that the call started has ended. The report may come before the call waits for it."""
+
+    call_id: str
+    report: AgentReport
+
+
 class TurnParked(msgspec.Struct, frozen=True, kw_only=True, tag="parked"):
-    """The turn waits for a person's decision and occupies no worker."""
+    """The turn waits for a person's decision, or for the task of an agent, and occupies no worker."""
 
 
 class TurnPreempted(msgspec.Struct, frozen=True, kw_only=True, tag="preempted"):
@@ -236,6 +251,8 @@ JournalEntry = (
     | ToolFinished
     | ApprovalAsked
     | ApprovalRecorded
+    | AgentAwaited
+    | AgentReportRecorded
     | TurnParked
     | TurnPreempted
     | SteerRecorded

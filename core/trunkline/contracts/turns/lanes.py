@@ -12,8 +12,8 @@ turn. ``system`` is for turns of Trunkline itself that must not wait behind peop
 LANES: tuple[Lane, ...] = ("system", "interactive", "background")
 """The lanes, highest first."""
 
-Trigger = Literal["message", "webhook", "schedule"]
-"""The cause of a turn: ``message`` if a person sent it."""
+Trigger = Literal["message", "webhook", "schedule", "agent"]
+"""The cause of a turn: ``message`` if a person sent it, ``agent`` if another turn gave it as a task."""
 
 
 def lane_of(trigger: Trigger, lane: Lane | UnsetType) -> Lane:

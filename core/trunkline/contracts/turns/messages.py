@@ -4,11 +4,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from trunkline.contracts.agents.messages import AgentReport
 from trunkline.contracts.approvals.messages import ApprovalScope
 from trunkline.contracts.conversations.messages import ForkedFrom, Message, Usage
 from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.contracts.turns.lanes import Lane, Trigger
+from trunkline.contracts.turns.parent_turn import ParentTurn
 from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
 
@@ -62,12 +64,12 @@ class ResponseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1"):
     """A message that the gateway accepted and that a turn answers.
 
-    ``message`` is the person's message, sent by the identity ``actor`` through ``channel``. ``trigger`` is the cause
-    of the turn: ``message`` if a person sent it. ``preceding`` holds the client's messages before ``message``, such
-    as the results of its tools; if the client sends results and no text, the last result is ``message``.
-    ``preceding`` is unset if there are none, so that older records keep their bytes. ``history`` replaces the stored
-    conversation, for a client that sends its whole transcript, as OpenAI's clients do. ``begins`` is true if this
-    message starts the conversation, so that its id was unknown before. ``one_shot`` is true if the client gives no
+    ``message`` is the person's message, sent by the identity ``actor`` through ``channel``. ``trigger`` is the cause of
+    the turn: ``message`` if a person sent it, ``agent`` if another turn did. ``preceding`` holds the client's messages
+    before ``message``, such as the results of its tools; if the client sends results and no text, the last result is
+    ``message``. ``preceding`` is unset if there are none, so that older records keep their bytes. ``history`` replaces
+    the stored conversation, for a client that sends its whole transcript, as OpenAI's clients do. ``begins`` is true if
+    this message starts the conversation, so that its id was unknown before. ``one_shot`` is true if the client gives no
     sign that it will continue the conversation (see ``AppendConversation``); unset otherwise. If ``fork`` is set, the
     monitor takes the transcript from the journal of the turn that ``fork`` names. ``lane`` is the turn's priority;
     unset if it follows from ``trigger`` (see ``lane_of``), so that older records keep their bytes.
@@ -83,7 +85,8 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     conversation does not store. ``tool_choice`` holds for the turn's first model call and names tools of
     the client; ``response_format`` holds for every model call. These four are unset if the client gives none. ``shows``
     is the channel's description of the form in which a person sees an answer; unset if the channel gives none.
-    ``response`` is set if the turn answers a request of OpenAI's Responses API.
+    ``response`` is set if the turn answers a request of OpenAI's Responses API. ``parent`` is set if the turn is the
+    task of an agent that works for another turn.
     ``traceparent`` is the W3C trace context of the request.
     """
 
@@ -113,6 +116,12 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     response: ResponseRequest | msgspec.UnsetType = msgspec.UNSET
     traceparent: str | None = None
     fork: Fork | None = None
+    parent: ParentTurn | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def budget_turn(self) -> str:
+        """The turn toward whose budget this turn counts: the one at the top of its family."""
+        return self.parent.root if isinstance(self.parent, ParentTurn) else self.turn
 
 
 class TurnSteered(Payload, frozen=True, kw_only=True, tag="turn.steered.v1"):
@@ -152,7 +161,15 @@ class ApprovalDecided(Payload, frozen=True, kw_only=True, tag="turn.approval.v1"
     answer: str = ""
 
 
-InboxItem = TurnRequested | TurnSteered | TurnCancelRequested | ApprovalDecided
+class AgentReported(Payload, frozen=True, kw_only=True, tag="turn.agent-report.v1"):
+    """The task of an agent has ended, and ``turn`` started it. ``call`` is the key of the call that waits for it."""
+
+    turn: str
+    call: str
+    report: AgentReport
+
+
+InboxItem = TurnRequested | TurnSteered | TurnCancelRequested | ApprovalDecided | AgentReported
 
 
 class TurnFact(Payload, frozen=True, kw_only=True, tag="turn.fact.v1"):

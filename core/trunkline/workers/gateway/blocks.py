@@ -46,6 +46,7 @@ from trunkline.errors import ErrorCode
 from trunkline.runtime.audit_log import AuditLog
 from trunkline.runtime.block_access import BlockAccess
 from trunkline.workers.gateway import block_file
+from trunkline.workers.gateway.agents.agent_records import AgentRecords
 from trunkline.workers.gateway.block_archives import BlockArchives
 from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.block_stopper import BlockStopper, StopResult
@@ -92,12 +93,14 @@ class BlockService:
         access: BlockAccess,
         templates: BlockTemplates,
         wake_ups: WakeUps,
+        agents: AgentRecords,
         default: str,
     ) -> None:
         self._bus = bus
         self._access = access
         self._templates = templates
         self._wake_ups = wake_ups
+        self._agents = agents
         self._stopping = stopping
         self._audit = audit
         self._cache = cache
@@ -324,6 +327,7 @@ class BlockService:
             except (Refusal, RemoteFault):
                 await self._workspaces.untrash(name)
                 raise
+        await self._agents.remove_agents_of(name)
         await self._workspaces.remove(name)
 
     async def _clear_stale_workspace(self, name: str) -> None:

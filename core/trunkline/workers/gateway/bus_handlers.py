@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from trunkline.contracts.agents import subjects as agents
+from trunkline.contracts.agents.messages import AgentView, LastingAgent
 from trunkline.contracts.blocks.messages import Block, BlockView
 from trunkline.contracts.conversations.messages import ConversationFound
 from trunkline.contracts.gateway import subjects as gateway
@@ -59,6 +61,12 @@ async def register_handlers(own: Services, service: Service) -> None:
     await add(
         gateway.EXPORT_CONVERSATION, lambda asked: own.conversations.export(asked.data, sender_of(asked))
     )
+    await add(agents.START_TASK, lambda asked: own.agents.start(asked.data))
+    await add(agents.CREATE_AGENT, lambda asked: _agent(own.agents.create(asked.data)))
+    await add(agents.TERMINATE_AGENT, lambda asked: _agent(own.agents.terminate(asked.data)))
+    await add(agents.LIST_OWN_AGENTS, lambda asked: own.agents.own(asked.data))
+    await add(gateway.LIST_AGENTS, lambda asked: own.agents.list_agents(asked.data, sender_of(asked)))
+    await add(gateway.END_AGENT, lambda asked: _done(own.agents.end(asked.data, sender_of(asked))))
     await add(gateway.STORE_MESSAGES, lambda asked: own.conversations.store(asked.data))
     await add(gateway.LOAD_MESSAGES, lambda asked: own.conversations.load(asked.data))
     await add(gateway.GET_ANSWERER, lambda asked: own.models.answerer(asked.data, sender_of(asked)))
@@ -91,6 +99,10 @@ async def register_handlers(own: Services, service: Service) -> None:
 
 async def _change_conversation(own: Services, request: Request[ChangeConversation]) -> ConversationFound:
     return ConversationFound(summary=await own.conversations.change(request.data, sender_of(request)))
+
+
+async def _agent(agent: Awaitable[LastingAgent]) -> AgentView:
+    return AgentView(agent=await agent)
 
 
 async def _view(block: Awaitable[Block]) -> BlockView:

@@ -133,6 +133,13 @@ class MessageService:
         ack = await self._accept(request, request, turn)
         return _accepted(request, duplicate=ack.duplicate)
 
+    async def start_turn(self, request: TurnRequested) -> None:
+        """Put a turn into the inbox that no message of a client began. A repeat, also after the server's window for
+        duplicates, is the same turn. Refused as ``send`` for its block and the disk.
+        """
+        if request.turn not in await self._turns.queued_turns(request.conversation):
+            await self._accept(request, request, request.turn)
+
     async def cancel(self, request: CancelTurn, sender: Sender) -> None:
         """Cancel a turn. A turn that has ended stays as it is. Whoever may chat in a block cancels their own turns,
         and whoever operates it those of others, too. Refused with ``not_found`` and ``forbidden``."""

@@ -14,6 +14,10 @@ from trunkline.runtime.auth.token_key import TokenKey
 from trunkline.runtime.auth.token_registry import TokenRegistry
 from trunkline.runtime.block_access import BlockAccess
 from trunkline.runtime.worker import WorkerContext
+from trunkline.workers.gateway.agents.agent_records import AgentRecords
+from trunkline.workers.gateway.agents.agent_service import AgentService
+from trunkline.workers.gateway.agents.task_reports import TaskReports
+from trunkline.workers.gateway.agents.task_starter import TaskStarter
 from trunkline.workers.gateway.approvals import ApprovalService
 from trunkline.workers.gateway.attachments import MEGABYTE, AttachmentLimits, AttachmentService
 from trunkline.workers.gateway.auth.auth_service import AuthService
@@ -62,6 +66,7 @@ class Services:
     auth: AuthService
     turns: TurnLookup
     messages: MessageService
+    agents: AgentService
     approvals: ApprovalService
     push: PushService
     notifier: PushNotifier
@@ -109,9 +114,9 @@ class Services:
         places, default = Workspaces(context.home), config.gateway.default_block
         stopping = BlockStopper(bus, turns, BlockTasks(bus, context.home.path))
         templates = BlockTemplates(context.home.templates, config.permissions)
-        wake_ups = WakeUps(bus)
+        wake_ups, agents = WakeUps(bus), AgentRecords(bus)
         blocks = BlockService(
-            bus, stopping, conversations, places, cache, audit, access, templates, wake_ups, default
+            bus, stopping, conversations, places, cache, audit, access, templates, wake_ups, agents, default
         )
         limits = _attachment_limits(config.gateway)
         attachments = AttachmentService(bus, limits)
@@ -132,6 +137,7 @@ class Services:
             auth=AuthService.of(bus, turns, key, registry, audit, plugins.passkey_verifier()),
             turns=turns,
             messages=messages,
+            agents=_agents(context, agents, turns, messages, access),
             approvals=ApprovalService(bus, turns, grants, access),
             push=push,
             notifier=PushNotifier(bus, push, access),
@@ -169,6 +175,19 @@ class Services:
             deleted_responses=bus.kv(DELETED_RESPONSE_BUCKET),
             files=FileService(bus, max_size=limits.size, lifetime=config.retention.file_days * DAY_SECONDS),
         )
+
+
+def _agents(
+    context: WorkerContext,
+    records: AgentRecords,
+    turns: TurnLookup,
+    messages: MessageService,
+    access: BlockAccess,
+) -> AgentService:
+    bus = context.bus
+    settings = context.config.settings.agents
+    starter = TaskStarter(bus, turns, messages, records, settings, context.home.path)
+    return AgentService(records, starter, TaskReports(bus, turns, records), access)
 
 
 def _attachment_limits(gateway: GatewaySettings) -> AttachmentLimits:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 import anyio
 import msgspec
 
+from trunkline.contracts.agents.subjects import TASK_BUCKET
 from trunkline.contracts.approvals.subjects import APPROVAL
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.gateway.messages import TurnView
@@ -84,8 +85,10 @@ class TurnState:
 
     @property
     def is_parked(self) -> bool:
-        """Report whether the turn waits for a person."""
-        return bool(self.entries) and isinstance(self.entries[-1], TurnParked)
+        """Report whether the turn waits for a person. One that waits only for agents is at work."""
+        if not self.entries or not isinstance(self.entries[-1], TurnParked):
+            return False
+        return any(call not in self._decided for call in self._asked)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -140,6 +143,7 @@ class TurnLookup:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
+        self._tasks = bus.kv(TASK_BUCKET)
         self._cached: OrderedDict[str, tuple[float, int, TurnState]] = OrderedDict()
         """The turns looked up last that had not ended: expiry time, last journal sequence read, and state."""
 
@@ -249,6 +253,9 @@ class TurnLookup:
                 and await self._is_open(one.turn)
             ):
                 found[one.turn] = Scope(block=block, conversation=one.conversation, turn=one.turn)
+        for scope in await self._delegating():
+            if scope.block == block and scope.turn not in found and await self._is_open(scope.turn or ""):
+                found[scope.turn or ""] = scope
         return tuple(found.values())
 
     async def unfinished_requests(self, matches: Callable[[TurnRequested], bool]) -> tuple[Scope, ...]:
@@ -267,11 +274,23 @@ class TurnLookup:
             one = asked.data
             if one.settled is None:
                 known[one.turn] = Scope(block=one.block, conversation=one.conversation, turn=one.turn)
+        known |= {scope.turn or "": scope for scope in await self._delegating()}
         for turn in known.keys() - found.keys():
             state = await self.find_in_journal(turn)
             if state is not None and state.finished is None and matches(state.request):
                 found[turn] = known[turn]
         return tuple(found.values())
+
+    async def _delegating(self) -> list[Scope]:
+        """Return the turns with running tasks of agents: one that waits for an agent has neither an inbox item nor an
+        approval.
+        """
+        tasks = [entry.value for entry in await self._tasks.entries()]
+        return [
+            Scope(block=task.parent.block, conversation=task.parent.conversation, turn=task.parent.turn)
+            for task in tasks
+            if task is not None and task.is_running
+        ]
 
     async def _is_open(self, turn: str) -> bool:
         state = await self.find_in_journal(turn)

@@ -139,6 +139,8 @@ class GatewayWorker(Worker):
             tasks.start_soon(self._services.auth.complete_revocations)
             tasks.start_soon(self._services.audit.run)
             tasks.start_soon(self._services.approvals.run_timers)
+            tasks.start_soon(self._services.agents.reports.run_ends)
+            tasks.start_soon(self._services.agents.reports.run_deadlines)
             tasks.start_soon(self._services.notifier.run)
             tasks.start_soon(self._follow_certificate)
             tasks.start_soon(self._services.wake_ups.run)

@@ -265,12 +265,20 @@ def _approval(
         conversation=request.conversation,
         channel=request.channel,
         actor=request.actor,
-        question=asked.question,
+        question=_for_agent(request) + asked.question,
         asked_at=asked.asked_at,
         expires_at=asked.expires_at,
         detail=ApprovalDetail() if isinstance(asked.detail, msgspec.UnsetType) else asked.detail,
         settled=settlement,
     )
+
+
+def _for_agent(request: TurnRequested) -> str:
+    """Return words that say for which agent a question is, and for which conversation it works; "" for a person's."""
+    parent = request.parent
+    if isinstance(parent, msgspec.UnsetType):
+        return ""
+    return f"For the agent {parent.agent}, which works for the conversation {parent.root_conversation}: "
 
 
 def _settlement(turn: Turn, action: ToolAction) -> Settlement | None:

@@ -84,6 +84,7 @@ class CompletionHandler:
             block=block,
             conversation=request.envelope.conversation or "",
             turn=request.envelope.turn or "",
+            budget_turn=question.budget_turn,
             actor=question.actor,
             purpose=question.purpose,
             reasoning=question.reasoning,

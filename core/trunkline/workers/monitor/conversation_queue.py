@@ -14,6 +14,7 @@ from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.turns.journal_messages import JournalEntry, TurnFinished, TurnRecord, TurnStarted
 from trunkline.contracts.turns.lanes import Lane, highest_lane, lane_of
 from trunkline.contracts.turns.messages import (
+    AgentReported,
     ApprovalDecided,
     TurnCancelRequested,
     TurnRequested,
@@ -247,7 +248,7 @@ class ConversationQueue:
             self._journal.assume_empty()
         # The cached turn is valid only while the journal ends where the turn was parked. Otherwise another monitor has
         # written, and the journal is replayed below.
-        if isinstance(claimed.item, ApprovalDecided | TurnCancelRequested):
+        if isinstance(claimed.item, ApprovalDecided | TurnCancelRequested | AgentReported):
             parked = self._executor.take_parked(claimed.item.turn, self._journal.last_seq)
             if parked is not None and parked.turn.request is not None:
                 return await self._run(claimed, parked.turn, parked.turn.request, parked.epoch, slot, parked)

@@ -7,6 +7,7 @@ import msgspec
 
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.turns.journal_messages import (
+    AgentReportRecorded,
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
@@ -14,6 +15,7 @@ from trunkline.contracts.turns.journal_messages import (
     SteerRecorded,
 )
 from trunkline.contracts.turns.messages import (
+    AgentReported,
     ApprovalDecided,
     InboxItem,
     TurnCancelRequested,
@@ -104,6 +106,8 @@ def journal_entry_for(claimed: ClaimedItem, turn: Turn) -> JournalEntry | None:
             return None if turn.has_message(request.message.id) else _steered(request)
         case ApprovalDecided() as decision:
             return _decision(decision, turn)
+        case AgentReported() as reported:
+            return _report(reported, turn)
         case _:
             return None
 
@@ -118,6 +122,15 @@ def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:
     action = turn.steps[-1].waiting.get(decision.call) if turn.steps else None
     asked = None if action is None else action.request
     return _recorded(decision, asked) if asked and asked.call_hash == decision.call_hash else None
+
+
+def _report(reported: AgentReported, turn: Turn) -> AgentReportRecorded | None:
+    """Return the entry of the result of a task; None if its call has ended, or has the result already."""
+    action = next((one for one in turn.actions if one.key == reported.call), None)
+    if action is None or not action.open:
+        return None
+    known = reported.report.task in {one.task for one in action.reports}
+    return None if known else AgentReportRecorded(call_id=action.call.id, report=reported.report)
 
 
 def _recorded(decision: ApprovalDecided, request: ApprovalAsked) -> ApprovalRecorded | None:

@@ -26,6 +26,7 @@ from trunkline.contracts.tools.messages import ToolOutcome, ToolProgress, ToolSc
 from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
 from trunkline.contracts.turns.feed_messages import NOT_STORED, ToolProgressed
 from trunkline.contracts.turns.journal_messages import (
+    AgentAwaited,
     ApprovalAsked,
     CancelRecorded,
     JournalEntry,
@@ -400,6 +401,7 @@ class TurnRunner:
             block=request.block,
             conversation=request.conversation,
             turn=request.turn,
+            budget_turn=request.budget_turn,
             actor=request.actor,
             permissions=self.turn.permissions.scopes,
             route=self.turn.started.route or None,
@@ -412,7 +414,7 @@ class TurnRunner:
             origin = request.fork.origin.conversation if request.fork is not None else None
             show = partial(self._show_progress, self.turn.step, command.call.id)
             outcome = await self._deps.tool_caller.call(
-                command, self._scope, request.actor, origin, show=show
+                command, self._scope, request.actor, origin, show=show, budget_turn=request.budget_turn
             )
             await self._send.send(_result(command, outcome, self._environment.approval_timeout))
 
@@ -478,6 +480,8 @@ def _result(command: RunToolCall, outcome: ToolOutcome, approval_timeout: float)
             expires_at=asked_at + timedelta(seconds=within),
             detail=outcome.detail,
         )
+    if outcome.status == "agent" and isinstance(outcome.task, str):
+        return AgentAwaited(call_id=command.call.id, task=outcome.task)
     return ToolFinished(call_id=command.call.id, outcome=outcome)
 
 

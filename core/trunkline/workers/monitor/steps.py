@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from trunkline.contracts.agents.messages import AgentReport
 from trunkline.contracts.conversations.messages import Message, ReasoningBlock, ToolCall
 from trunkline.contracts.tools.messages import QuestionAnswer, ToolOutcome
 from trunkline.contracts.turns.journal_messages import ApprovalAsked, ApprovalRecorded, ProviderToolResult
@@ -28,6 +29,10 @@ class ToolAction:
     approved: str | None = None
     """The hash of the call that a person approved."""
     answers: tuple[QuestionAnswer, ...] = ()
+    awaited_task: str = ""
+    """The task of an agent whose result the call waits for, or waited for last."""
+    reports: tuple[AgentReport, ...] = ()
+    """The results of the tasks that the call started."""
     sent: bool = False
     again: bool = False
 
@@ -38,8 +43,13 @@ class ToolAction:
 
     @property
     def waiting(self) -> bool:
-        """Report whether the call waits for a person's decision or answer."""
-        return self.open and self.request is not None and self.decision is None
+        """Report whether the call waits for a person's decision or answer, or for the task of an agent."""
+        return self.open and (self.waits_for_agent or (self.request is not None and self.decision is None))
+
+    @property
+    def waits_for_agent(self) -> bool:
+        """Report whether the call waits for the task of an agent."""
+        return bool(self.awaited_task) and self.awaited_task not in {one.task for one in self.reports}
 
     @property
     def due(self) -> bool:
@@ -50,7 +60,8 @@ class ToolAction:
 class Step:
     """One model call and the tool calls that it led to.
 
-    ``due``, ``running`` and ``waiting`` are the open calls by id: not sent yet, sent, and waiting for a person.
+    ``due``, ``running`` and ``waiting`` are the open calls by id: not sent yet, sent, and waiting for a person or for
+    an agent.
     """
 
     def __init__(

@@ -47,6 +47,7 @@ class ToolCaller:
         forked_from: str | None = None,
         *,
         show: ShowProgress | None = None,
+        budget_turn: str = "",
     ) -> ToolOutcome:
         """Return the outcome of the call. Failures on the way to the worker are outcomes too."""
         request = CallTool(
@@ -60,6 +61,8 @@ class ToolCaller:
             approved=command.approved,
             forked_from=forked_from,
             answers=command.answers,
+            reports=command.reports,
+            budget_turn=budget_turn,
             again=command.again,
             permissions=command.permissions,
             timeout=command.call.timeout,
@@ -135,9 +138,10 @@ class UnattendedToolCaller(ToolCaller):
         forked_from: str | None = None,
         *,
         show: ShowProgress | None = None,
+        budget_turn: str = "",
     ) -> ToolOutcome:
         """Return the outcome of the call; never ``approval``."""
-        outcome = await super().call(command, scope, actor, forked_from, show=show)
+        outcome = await super().call(command, scope, actor, forked_from, show=show, budget_turn=budget_turn)
         if outcome.status != "approval":
             return outcome
         is_question = isinstance(outcome.detail, ApprovalDetail) and outcome.detail.is_question

@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 
+from trunkline.contracts.agents.messages import AgentReport
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.tools.messages import QuestionAnswer, ToolOutcome
 from trunkline.contracts.turns.journal_messages import (
+    AgentAwaited,
+    AgentReportRecorded,
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
@@ -77,9 +80,9 @@ class CallModel:
 class RunToolCall:
     """Have a tools worker run the call under this ledger key.
 
-    ``approved`` is the hash of the call that a person approved, ``answers`` are people's answers to the
-    call's questions. With ``again`` a former owner may have sent the call. ``permissions`` are the scopes
-    that limit the call.
+    ``approved`` is the hash of the call that a person approved, ``answers`` are people's answers to the call's
+    questions, ``reports`` the results of the agents' tasks that it started. With ``again`` a former owner may have sent
+    the call. ``permissions`` are the scopes that limit the call.
     """
 
     call: ToolCall
@@ -88,6 +91,7 @@ class RunToolCall:
     again: bool = False
     answers: tuple[QuestionAnswer, ...] = ()
     permissions: tuple[str, ...] = ()
+    reports: tuple[AgentReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class StoreTurn:
 
 @dataclass(frozen=True, slots=True)
 class ParkTurn:
-    """Stop working on the turn until a decision arrives through the inbox."""
+    """Stop working on the turn until a decision, or the result of an agent, arrives through the inbox."""
 
 
 Command = CallModel | RunToolCall | StoreTurn | ParkTurn
@@ -236,7 +240,13 @@ class Turn:
                 action = _action(self, planned.call.id)[1]
                 scopes = self.permissions.scopes
                 return RunToolCall(
-                    planned.call, planned.key, action.approved, action.again, action.answers, scopes
+                    planned.call,
+                    planned.key,
+                    action.approved,
+                    action.again,
+                    action.answers,
+                    scopes,
+                    action.reports,
                 )
             case _:
                 return ParkTurn()
@@ -266,8 +276,10 @@ def _apply_state(turn: Turn, entry: JournalEntry) -> None:
         case SteerRecorded():
             turn.permissions = narrowed_by_steering(turn.permissions, entry)
             _note_steered(turn, entry.message)
-        case ToolPlanned() | ToolFinished() | ApprovalAsked() | ApprovalRecorded():
-            _note_of_call(turn, entry)
+        case ToolPlanned():
+            _note_of_call(turn, entry.call.id, entry)
+        case ToolFinished() | ApprovalAsked() | ApprovalRecorded() | AgentAwaited() | AgentReportRecorded():
+            _note_of_call(turn, entry.call_id, entry)
         case TurnPreempted():
             turn.preemptions += 1
         case TurnFinished():
@@ -349,8 +361,8 @@ def _settle(turn: Turn) -> None:
     (turn.steps[-1].steered if turn.steps else turn.early).extend(messages)
 
 
-def _note_of_call(turn: Turn, entry: ToolPlanned | ToolFinished | ApprovalAsked | ApprovalRecorded) -> None:
-    step, action = _action(turn, entry.call.id if isinstance(entry, ToolPlanned) else entry.call_id)
+def _note_of_call(turn: Turn, call_id: str, entry: JournalEntry) -> None:
+    step, action = _action(turn, call_id)
     with step.update(action):
         match entry:
             case ToolPlanned():
@@ -361,6 +373,16 @@ def _note_of_call(turn: Turn, entry: ToolPlanned | ToolFinished | ApprovalAsked 
                 _note_question(action, entry)
             case ApprovalRecorded():
                 _note_decision(action, entry)
+            case AgentAwaited():
+                action.awaited_task, action.again, action.sent = entry.task, True, False
+            case AgentReportRecorded():
+                _note_report(action, entry.report)
+
+
+def _note_report(action: ToolAction, report: AgentReport) -> None:
+    """Record the result of a task. The first report about a task counts."""
+    if report.task not in {one.task for one in action.reports}:
+        action.reports += (report,)
 
 
 def _note_question(action: ToolAction, entry: ApprovalAsked) -> None:
@@ -414,7 +436,8 @@ def _after_answer(turn: Turn) -> Phase:
 
 
 def _after_tool(turn: Turn) -> Phase:
-    """Continue when every call has its result. A turn that is stopping does not wait for a person's decision."""
+    """Continue when every call has its result. A turn that is stopping waits neither for a person nor for an
+    agent."""
     step = turn.steps[-1]
     owed = step.due or step.running or (step.waiting and not turn.stopping)
     return Phase.ACTING if owed else _after_results(turn)
@@ -471,6 +494,8 @@ TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
         ToolFinished: _after_tool,
         ApprovalAsked: _after_tool,
         ApprovalRecorded: _after_tool,
+        AgentAwaited: _after_tool,
+        AgentReportRecorded: _after_tool,
         TurnParked: Phase.PARKED,
         SteerRecorded: Phase.ACTING,
         CancelRecorded: _after_cancel_of_calls,
@@ -480,6 +505,7 @@ TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
     },
     Phase.PARKED: {
         ApprovalRecorded: _after_tool,
+        AgentReportRecorded: _after_tool,
         CancelRecorded: Phase.CLOSING,
         TurnResumed: Phase.ACTING,
         TurnFinished: Phase.DONE,

@@ -25,6 +25,11 @@ NOT_BEGUN = "The turn ended before this call began; it was not run."
 UNDECIDED = "The turn ended before anybody decided about this call; it was not run."
 """The result of a call that waited for a person's decision."""
 
+AGENT_CANCELLED = (
+    "The turn ended before the agent's task did; the task is cancelled, and what it did remains."
+)
+"""The result of a call that waited for the task of an agent."""
+
 SHOWN_TO_PERSON = "The person was shown this as it is."
 """The content that a model receives in place of a text that only shows a command's result.
 
@@ -152,6 +157,8 @@ def _step_messages(turn: str, step: Step, closing: bool) -> Iterable[Message]:
 
 def _unfinished(action: ToolAction) -> tuple[str, ToolErrorKind]:
     """Return the text and error kind for a Trunkline call without a result."""
+    if action.waits_for_agent:
+        return AGENT_CANCELLED, "cancelled"
     if action.waiting:
         return UNDECIDED, "cancelled"
     if action.due and not action.again:

@@ -27,7 +27,7 @@ from trunkline.policy import (
     table_policies,
 )
 from trunkline.policy.explanation import WORDS, explain_permissions
-from trunkline.policy.presets import HOST_NETWORK, NOTE_ACTION, PLAN_ACTION, READ_ONLY_EXEC
+from trunkline.policy.presets import AGENT_ACTION, HOST_NETWORK, NOTE_ACTION, PLAN_ACTION, READ_ONLY_EXEC
 from trunkline.policy.read_only_programs import is_read_only_call
 from trunkline.runtime.owner_policies import OwnerPolicies
 from trunkline.workers.tools.memory_requests import memory_access_requests, memory_paths_of
@@ -227,8 +227,8 @@ def actions_of(spec: ToolSpec) -> tuple[str, ...]:
         case "write":
             empty = _action(spec, {})  # a tool that writes notes does so with any arguments
             return (
-                (NOTE_ACTION,)
-                if empty == NOTE_ACTION
+                (empty,)
+                if empty in (NOTE_ACTION, AGENT_ACTION)
                 else ("write:make", PLAN_ACTION)
                 if spec.in_plan_mode
                 else ("write:make",)
@@ -311,11 +311,20 @@ def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     if spec.effect == "exec":
         return READ_ONLY_EXEC if is_read_only_call(spec, arguments) else "exec:run"
     if spec.effect == "write":
+        if _only_delegates(spec):
+            return AGENT_ACTION
         if spec.in_plan_mode and not (spec.paths or spec.memory_paths or spec.memory_trees or spec.is_remote):
             return NOTE_ACTION
         paths = list(path_arguments(spec, arguments))
         return PLAN_ACTION if spec.in_plan_mode and all(map(_is_plan, paths)) else "write:make"
     return spec.effect
+
+
+def _only_delegates(spec: ToolSpec) -> bool:
+    """Report whether the tool can do nothing but give tasks to agents. A tool of another host, or of a program that is
+    no plugin, may claim so of itself, and is not believed.
+    """
+    return spec.delegates and not (spec.origin or spec.paths or spec.memory_paths or spec.memory_trees)
 
 
 def _is_plan(path: str) -> bool:

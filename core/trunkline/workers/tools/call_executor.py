@@ -100,7 +100,7 @@ class CallExecutor:
         if outcome is not None and attempt.spec is not None:
             outcome = _with_tool_facts(run, attempt.spec, outcome)
             outcome = await self._fit_result(run, attempt.spec, outcome)
-        if outcome is None or not attempt.record or outcome.status == "approval":
+        if outcome is None or not attempt.record or outcome.is_open:
             return outcome
         if attempt.spec is not None and attempt.spec.effect == "read":
             await self._deps.ledger.record_soon(run.call, outcome, attempt.seq)

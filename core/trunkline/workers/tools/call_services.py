@@ -4,6 +4,7 @@ documents and people."""
 from collections.abc import Sequence
 from typing import Protocol
 
+from trunkline.contracts.agents.agents import Agents, NoAgents
 from trunkline.contracts.documents.reader import Documents, NoDocuments
 from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.memory.client import Memory
@@ -27,6 +28,7 @@ from trunkline.runtime.guard_cache import GuardCache
 from trunkline.runtime.owner_policies import OwnerPolicies
 from trunkline.workers.tools.administration import CallAdministration
 from trunkline.workers.tools.authorization import CallAuthorizer
+from trunkline.workers.tools.call_agents import CallAgents
 from trunkline.workers.tools.call_person import CallPerson
 from trunkline.workers.tools.call_registry import ActiveCall
 from trunkline.workers.tools.delegation import is_delegated
@@ -66,6 +68,10 @@ class CallServices(Protocol):
 
     def outgoing(self, run: ActiveCall) -> OutgoingFiles:
         """Return the object that gives files to the person."""
+        ...
+
+    def agents(self, run: ActiveCall, spec: ToolSpec) -> Agents:
+        """Return the object that gives tasks to agents."""
         ...
 
     def administration(self, call: CallTool) -> Administration:
@@ -115,7 +121,12 @@ class PlatformServices:
     def model(self, call: CallTool) -> Completer:
         """See ``CallServices.model``."""
         return BlockCompleter(
-            self._bus, call.block, actor=call.actor, conversation=call.conversation, turn=call.turn
+            self._bus,
+            call.block,
+            actor=call.actor,
+            conversation=call.conversation,
+            turn=call.turn,
+            budget_turn=call.budget_turn,
         )
 
     def abilities(self, call: CallTool) -> ModelAbilities:
@@ -143,6 +154,10 @@ class PlatformServices:
     def outgoing(self, run: ActiveCall) -> OutgoingFiles:
         """See ``CallServices.outgoing``. An outside agent has no person to give a file to."""
         return NoOutgoingFiles() if is_delegated(run.call) else CallOutgoingFiles(self._bus, run)
+
+    def agents(self, run: ActiveCall, spec: ToolSpec) -> Agents:
+        """See ``CallServices.agents``. An outside agent has no turn that another agent could work for."""
+        return NoAgents() if is_delegated(run.call) else CallAgents(self._bus, run, spec)
 
     def administration(self, call: CallTool) -> Administration:
         """See ``CallServices.administration``."""
@@ -181,6 +196,10 @@ class RemoteServices:
     def outgoing(self, run: ActiveCall) -> OutgoingFiles:
         """Return an object that refuses every file."""
         return NoOutgoingFiles()
+
+    def agents(self, run: ActiveCall, spec: ToolSpec) -> Agents:
+        """Return agents that take no task."""
+        return NoAgents()
 
     def administration(self, call: CallTool) -> Administration:
         """Return an administration that refuses every operation."""

@@ -37,10 +37,8 @@ def with_tracing(work: CallHandler, *, capture: bool) -> CallHandler:
             except BaseException:
                 span.set_attributes(_execution_attributes(run))
                 raise
-            if outcome is None or outcome.status == "approval":
-                span.update_name(
-                    f"{semconv.REQUEST_APPROVAL if outcome else semconv.HAND_BACK} {run.call.name}"
-                )
+            if outcome is None or outcome.is_open:
+                span.update_name(f"{_pause(outcome)} {run.call.name}")
                 return outcome
             span.set_attributes(_execution_attributes(run))
             _set_outcome(span, outcome)
@@ -53,6 +51,13 @@ def with_tracing(work: CallHandler, *, capture: bool) -> CallHandler:
             return outcome
 
     return with_span
+
+
+def _pause(outcome: ToolOutcome | None) -> str:
+    """Return what the call does instead of ending."""
+    if outcome is None:
+        return semconv.HAND_BACK
+    return semconv.AWAIT_AGENT if outcome.status == "agent" else semconv.REQUEST_APPROVAL
 
 
 def _call_attributes(run: ActiveCall) -> dict[str, str]:

@@ -119,6 +119,8 @@ def _effect_phrase(spec: ToolSpec) -> str:
         return "stop planning and work"
     if spec.administers:
         return "change who may enter, what they may do, or what runs in your name"
+    if spec.delegates:
+        return "give a task to an agent of its own, or end one"
     if (
         spec.mcp and spec.effect == "send"
     ):  # the effect of an MCP tool is unknown; it counts as send unless the owner trusts it

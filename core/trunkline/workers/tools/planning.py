@@ -29,7 +29,7 @@ PLATFORM_ACTOR = "trunkline"
 POLICY_ID_PREFIX = "planning-"
 """The prefix of the ids of these policies."""
 
-DENIED_ACTIONS = {"make": "write:make", "send": "send", "run": "exec:run"}
+DENIED_ACTIONS = {"make": "write:make", "send": "send", "run": "exec:run", "agent": "write:agent"}
 """The denied actions, by the last part of the policy's id."""
 
 

@@ -227,7 +227,7 @@ def _text_of(outcome: ToolOutcome, remote: str) -> str:
             return outcome.output
         case "unknown":
             raise OutcomeUnknown(outcome.output)
-        case "approval":
+        case "approval" | "agent":
             raise ToolError(
                 f"{remote} requires a person's approval, which this home cannot give. Nothing was run.",
                 kind="permission_denied",

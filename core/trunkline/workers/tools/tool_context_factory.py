@@ -66,6 +66,7 @@ class ToolContextFactory:
             person=services.person(run, spec),
             planning=services.planning(call),
             outgoing=services.outgoing(run),
+            agents=services.agents(run, spec),
             administration=services.administration(call),
             permissions=ActorPermissions(call.permissions),
         )

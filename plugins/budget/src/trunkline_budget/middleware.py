@@ -55,7 +55,7 @@ class LoopLimit:
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
         """Yield the events of the call, or raise ModelError ``over_budget`` or BusError."""
         limits = await self._breaker.limits()
-        budgets = budgets_of(limits, "loops", request.block, request.turn, self._now())
+        budgets = budgets_of(limits, "loops", request.block, request.budget_turn or request.turn, self._now())
         try:
             if budgets:
                 await (await self._breaker.counters(limits)).count_loop(new_id("loop"), budgets)
@@ -82,7 +82,7 @@ class SpendLimit:
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
         """Yield the events of the request, or raise ModelError ``over_budget`` or BusError."""
         limits = await self._breaker.limits()
-        budgets = budgets_of(limits, "spend", request.block, request.turn, self._now())
+        budgets = budgets_of(limits, "spend", request.block, request.budget_turn or request.turn, self._now())
         if not budgets:
             async with aclosing(proceed(request)) as unlimited:  # type: ignore[type-var]
                 async for event in unlimited:

@@ -169,7 +169,8 @@ class Reconciler:
             is_due = entry.status == "interrupted" or self._is_due(
                 entry.id, ended, now
             )  # its process is dead
-            for budget in budgets_of(self._settings, "spend", entry.block, entry.turn, entry.at):
+            of_turn = entry.budget_turn or entry.turn
+            for budget in budgets_of(self._settings, "spend", entry.block, of_turn, entry.at):
                 if budget.window.key in windows and (
                     is_due or not self._was_reserved(budget.place, entry.id)
                 ):

@@ -13,6 +13,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
+from trunkline.contracts.agents.subjects import AGENT_BUCKET, TASK_BUCKET
 from trunkline.contracts.gateway.subjects import TRANSCRIPT_BUCKET
 from trunkline.contracts.memory.purge import Erased, RemainingCopy
 from trunkline.contracts.memory.purger import Purge
@@ -155,9 +156,10 @@ class StreamEraser:
                 FACT_STREAM: await self._erase(FACT_STREAM, said),
                 AUDIT_STREAM: await self._erase(AUDIT_STREAM, said),
                 DEAD_STREAM: await self._erase(DEAD_STREAM, lambda _, body: names(body)),
-                TRANSCRIPT_BUCKET.stream_name: await self._erase(
-                    TRANSCRIPT_BUCKET.stream_name, lambda _, body: names(body)
-                ),
+                **{
+                    bucket.stream_name: await self._erase(bucket.stream_name, lambda _, body: names(body))
+                    for bucket in (TRANSCRIPT_BUCKET, AGENT_BUCKET, TASK_BUCKET)
+                },
                 RESULT_STORE.stream_name: await self._erase_results(purge),
                 FEED_STREAM: await self._erase_named(FEED_STREAM, "trunkline.feed.turn.{}.*", purge),
                 JOURNAL_STREAM: await self._erase_named(JOURNAL_STREAM, "trunkline.journal.turn.{}.*", purge),

@@ -1,0 +1,1 @@
+"""Agents that work for other agents: their definitions, their tasks, and the results."""

@@ -1,0 +1,1 @@
+"""Agents at the gateway: their tasks are started, reported and ended here."""

@@ -1,0 +1,1 @@
+"""Agents that work for an agent: their types, and the tools that give them tasks."""
