@@ -60,7 +60,10 @@ def test_every_subject_has_its_role() -> None:
         assert any(endpoint in role.calls for role in everybody), endpoint.name
     for topic in (one for one in vars(subjects).values() if isinstance(one, Topic)):
         common = topic in (subjects.SPANS, subjects.DEAD_LETTER_TOPIC)  # every worker's
-        common |= topic is subjects.APPROVAL_DUE  # the server's own, by a message schedule
+        common |= topic in (
+            subjects.APPROVAL_DUE,
+            subjects.TASK_DUE,
+        )  # the server's own, by a message schedule
         assert common or any(topic in role.publishes for role in everybody), topic.name
 
 
@@ -72,7 +75,7 @@ def test_no_grant_is_a_whole_plane() -> None:
         whole, _, rest = subject.rpartition(".>")
         assert rest == "" or ">" not in subject
         if whole:
-            acks = r"\$JS\.ACK\.(INBOX\.\*|FACTS\.(?:learner|compaction)|TIMERS\.deadlines)"
+            acks = r"\$JS\.ACK\.(INBOX\.\*|FACTS\.(?:learner|compaction|agents)|TIMERS\.(?:task-)?deadlines)"
             own = r"\$KV\.channels\.[a-z]+"  # the records of one channel
             assert re.fullmatch(rf"_INBOX_[a-z-]+|{acks}|{own}|\$SRV\.[A-Z]+", whole), subject
         if subject.startswith("$JS.API."):

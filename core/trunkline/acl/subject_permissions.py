@@ -161,6 +161,8 @@ def _prepared() -> Iterator[str]:
         s.DEADLINE_CONSUMER,
         s.SCHEDULE_CONSUMER,
         s.SCHEDULED_TURN_CONSUMER,
+        s.AGENT_CONSUMER,
+        s.TASK_CONSUMER,
     ):
         place = f"{consumer.stream}.{consumer.name}"
         yield from (f"$JS.API.CONSUMER.INFO.{place}", f"$JS.API.CONSUMER.CREATE.{place}.{consumer.filter}")

@@ -14,6 +14,7 @@ from datetime import datetime
 import msgspec
 
 from trunkline._util.text import printable
+from trunkline.contracts.agents.subjects import TASK_DUE, TASK_TIMER
 from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.costs.subjects import BUDGET_EVENT, COST, OPENED_REQUEST
@@ -36,6 +37,8 @@ REFUSAL_REASONS: Mapping[str, str] = {
     APPROVAL_DUE.subject.template: "a gateway acts on it when it is due; a question that is open can still be answered",
     SCHEDULE_TIMER.subject.template: "the gateways arm each schedule again from its file",
     SCHEDULE_DUE.subject.template: "the gateways arm each schedule again, and report the times that were missed",
+    TASK_TIMER.subject.template: "the server keeps the time; sent again, a task would end at another time",
+    TASK_DUE.subject.template: "a gateway acts on it when it is due; a task that runs can still be cancelled",
     AUDIT.subject.template: "its stream has the line; sent again, it would be recorded twice",
     OPENED_REQUEST.subject.template: "a monitor settles it at its next start; a late one would be charged again",
     COST.subject.template: "its stream has the entry; sent again, the request would be charged twice",

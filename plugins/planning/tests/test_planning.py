@@ -214,7 +214,7 @@ async def test_planning_mode_applies_to_its_conversation_only(tmp_path: Path) ->
     of other conversations stay, whatever their age, and so do the owner's rules, whatever their names."""
     async with started_platform(tmp_path) as running:
         gone, kept, waiting = [await begun(running) for _ in range(3)]
-        assert [len(planning_policies(running, one)) for one in (gone, kept, waiting)] == [3, 3, 3]
+        assert [len(planning_policies(running, one)) for one in (gone, kept, waiting)] == [4, 4, 4]
         mine = {
             **json.loads(planning_policies(running, gone)[0].read_text()),
             **LONG_AGO,
@@ -229,7 +229,7 @@ async def test_planning_mode_applies_to_its_conversation_only(tmp_path: Path) ->
             path = str(file.relative_to(running.home.memory))
             await running.bus.call(MEMORY_DELETE, DeleteMemory(path=path, actor="owner"))
         assert await swept(running) == 7
-        assert [len(planning_policies(running, one)) for one in (gone, kept, waiting)] == [1, 3, 3]
+        assert [len(planning_policies(running, one)) for one in (gone, kept, waiting)] == [1, 4, 4]
         assert [one.name for one in planning_policies(running, gone)] == ["planning-mine.json"]
 
 
@@ -244,8 +244,8 @@ async def test_a_restored_block_is_still_in_plan_mode(tmp_path: Path) -> None:
         (file,) = (running.home.memory / "blocks/main/conversations").rglob(f"{other}.jsonl")
         path = str(file.relative_to(running.home.memory))
         await running.bus.call(MEMORY_DELETE, DeleteMemory(path=path, actor="owner"))
-        assert await swept(running) == 3
-        assert len(planning_policies(running, talk)) == 3
+        assert await swept(running) == 4
+        assert len(planning_policies(running, talk)) == 4
         await running.gateway.restore_block("garden")
         tried = await running.say(calls(WRITE), conversation=talk, block="garden")
         assert "refused" in results(tried.events)[0]
@@ -291,11 +291,11 @@ async def test_approval_of_another_call_does_not_end_planning(tmp_path: Path) ->
                 while (reported := await asked_by(running, accepted)).call == asked.call:  # noqa: ASYNC110  over the bus
                     await anyio.sleep(0.05)
             assert "stop planning and work: begin_work" in reported.question and not reported.detail.shape
-            assert len(planning_policies(running, talk)) == 3
+            assert len(planning_policies(running, talk)) == 4
             await running.gateway.decide(reported.turn, reported.call, reported.call_hash, allow=False)
             tidied, begins, written = results((await running.answer(accepted)).events)
             assert "Only a person can end planning" in tidied and "denied" in begins and "refused" in written
-            assert len(planning_policies(running, talk)) == 3
+            assert len(planning_policies(running, talk)) == 4
 
 
 LONG_AGO = {"created": "2020-01-01T00:00:00Z"}

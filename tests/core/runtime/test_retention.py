@@ -143,9 +143,10 @@ def test_every_stream_and_store_has_a_size() -> None:
     assert all(store.ttl for store in kept.objects)
     assert all(bucket.storage == "memory" or bucket.max_bytes for bucket in kept.buckets)
     # An access token counts until it expires or is revoked, so no age removes its record. The same holds for a chat
-    # that is linked to the owner; what a channel has sent expires by itself. A push subscription ends with its session.
+    # that is linked to the owner; what a channel has sent expires by itself. A push subscription ends with its session,
+    # and a lasting agent when its conversation ends it.
     lasting = {bucket.name for bucket in kept.buckets if not bucket.ttl}
-    assert lasting == {"channels", "passkeys", "push-subscriptions", "senders", "tokens"}
+    assert lasting == {"agents", "channels", "passkeys", "push-subscriptions", "senders", "tokens"}
     assert len(kept.streams) == len(STREAMS)
 
 

@@ -19,7 +19,7 @@ EndedState = Literal["done", "failed", "cancelled", "timed_out"]
 
 
 class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent is: ``type`` is the name of its type, "" if it has none.
+    """The definition of an agent. ``type`` is the name of its type, "" if it has none.
 
     ``instructions`` is a system message of each of its tasks. ``model`` (``adapter/model``) answers its tasks; None is
     the block's model. ``tools`` are patterns of the names of the tools that it may use, and ``memory`` patterns of the
@@ -36,7 +36,7 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class AgentReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a task ended. ``text`` is the agent's last answer if the task is done, else a sentence for people and for the
+    """The end of a task. ``text`` is the agent's last answer if the task is done, else a sentence for people and for the
     model that says why it is not. ``agent`` is the agent's name.
     """
 

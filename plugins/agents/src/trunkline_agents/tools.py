@@ -75,7 +75,7 @@ async def message_agent(context: ToolContext, name: str, message: str, timeout: 
     return f"The agent {name} has the task {task.id}."
 
 
-@trunkline.tool(effect="read")
+@trunkline.tool(effect="read", untrusted_output=True, derived=True)
 async def list_agents(context: ToolContext) -> str:
     """List the types of agents, the agents that you created, and the tasks of this conversation."""
     types = await read_agent_types(context.memory)
