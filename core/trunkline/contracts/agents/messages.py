@@ -36,8 +36,8 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class AgentReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The end of a task. ``text`` is the agent's last answer if the task is done, else a sentence for people and for the
-    model that says why it is not. ``agent`` is the agent's name.
+    """The end of a task. ``text`` is the agent's last answer if the task is done, else a sentence that says why it is
+    not. ``agent`` is the agent's name.
     """
 
     task: str

@@ -181,7 +181,8 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     forked from; set until memory stores the fork. ``again`` is true if the call may have been requested before, so that
     another worker may run it or the ledger may hold its outcome; if ``again`` is false, a read is run without looking
     into the ledger. ``permissions`` are the caller's scopes (``tools:*``, ``memory:/path/*``): the call may do only
-    what both they and the block's own permissions allow. ``timeout`` limits the call to fewer seconds than the tool's own limit; unset for no such limit.
+    what both they and the block's own permissions allow. ``timeout`` limits the call to fewer seconds than the tool's
+    own limit; unset for no such limit.
     """
 
     call: str
