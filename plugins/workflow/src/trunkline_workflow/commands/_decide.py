@@ -9,32 +9,40 @@ if TYPE_CHECKING:
     from trunkline_workflow.runs import Runs, RunView
 
 
+PATIENCE = 120.0
+"""Seconds in which a decision must arrive when this command waits for the run."""
+
+HASTE = 5.0
+"""The same when it does not wait: without a running platform nothing arrives."""
+
+
 async def decide(runs: "Runs", run: str, *, allow: bool, as_begun: bool, wait: bool) -> "RunView":
     """Decide about the only call that waits, and return the run after it.
 
     Raises:
         TrunklineError: nothing waits, or the workflow's file was changed and ``as_begun`` is false.
     """
+    patience = PATIENCE if wait else HASTE
     view = await runs.view(await runs.find(run))
-    view = await _until_it_asks(runs, view)
+    view = await _until_it_asks(runs, view, patience)
     asked = _only_approval(view)
     if allow and view.is_edited and not as_begun:
         _refuse_edited(view)
     await _submit(runs, asked, allow=allow)
-    after = await _after(runs, view, asked)
+    after = await _after(runs, view, asked, patience)
     if allow and as_begun and after.is_edited and after.approvals and _is_same_step(view, after):
         # The gate refused the first approval, because its question did not say that the file was changed.
         again = _only_approval(after)
         await _submit(runs, again, allow=True)
-        after = await _after(runs, after, again)
+        after = await _after(runs, after, again, patience)
     return await watch(runs, after) if wait else after
 
 
-async def _until_it_asks(runs: "Runs", view: "RunView") -> "RunView":
-    """Return a run that is on its way to a step that waits, once it is there, for ten seconds at most."""
+async def _until_it_asks(runs: "Runs", view: "RunView", seconds: float) -> "RunView":
+    """Return a run that is on its way to a step that waits, once it is there, or after the time."""
     import anyio
 
-    with anyio.move_on_after(10):
+    with anyio.move_on_after(seconds):
         while not view.ended and not view.approvals:
             await anyio.sleep(0.2)
             view = await runs.view(view.record)
@@ -45,17 +53,17 @@ async def _submit(runs: "Runs", asked: "Approval", *, allow: bool) -> None:
     await runs.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow)
 
 
-async def _after(runs: "Runs", view: "RunView", asked: "Approval") -> "RunView":
-    """Return the run when the decision has arrived. Without a monitor it arrives when one starts."""
+async def _after(runs: "Runs", view: "RunView", asked: "Approval", seconds: float) -> "RunView":
+    """Return the run when the decision has arrived and it has ended or asks again, or after the time."""
     import anyio
 
-    with anyio.move_on_after(20):
+    with anyio.move_on_after(seconds):
         while True:
             view = await runs.view(view.record)
             if view.ended or (asked.id not in {one.id for one in view.approvals}):
                 break
             await anyio.sleep(0.2)
-    return await _until_it_asks(runs, view)
+    return await _until_it_asks(runs, view, seconds)
 
 
 def _only_approval(view: "RunView") -> "Approval":

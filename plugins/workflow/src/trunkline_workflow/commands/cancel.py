@@ -37,7 +37,7 @@ async def _cancel(runs: "Runs", run: str) -> "tuple[bool, RunView]":
     if view.ended:
         return True, view
     await runs.gateway.cancel(view.record.turn)
-    with anyio.move_on_after(30):
+    with anyio.move_on_after(120):
         while not view.ended:
             await anyio.sleep(0.1)
             view = await runs.view(view.record)
