@@ -11,6 +11,7 @@ from tests.block_client import BlockClient, client_of_new_block
 from tests.integration.approval_helpers import question_of
 from trunkline.api.memory import utc_now
 from trunkline.api.schedule import schedule_path
+from trunkline.api.text import unwrap_tool_result
 from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.errors import ToolError
@@ -56,7 +57,7 @@ async def approved(client: BlockClient, tool: str, **arguments: Any) -> tuple[To
 async def listed(client: BlockClient, tool: str) -> list[dict[str, Any]]:
     outcome = await call_tool(client.bus, tool, {}, block=client.block)
     assert outcome.status == "ok", outcome.output
-    found: list[dict[str, Any]] = json.loads(outcome.output)
+    found: list[dict[str, Any]] = json.loads(unwrap_tool_result(outcome.output))
     return found
 
 

@@ -189,7 +189,7 @@ def pulse_tools(own: ScheduleTools) -> list[Tool]:
     def _shown(context: ToolContext, id: str, **arguments: Any) -> ApprovalDetail:
         return own.shown(id, own.pulse({"id": id, **arguments}))
 
-    @tool(effect="read")
+    @tool(effect="read", untrusted_output=True, derived=True)
     async def list_pulses(context: ToolContext) -> list[dict[str, Any]]:
         """List the schedules of this block with their next times, and the files that must be corrected."""
         return await own.listed(context)
@@ -258,7 +258,7 @@ def cron_tools(own: ScheduleTools) -> list[Tool]:
     def _shown(context: ToolContext, name: str, **arguments: Any) -> ApprovalDetail:
         return own.shown(name, own.cron_job({"name": name, **arguments}))
 
-    @tool(effect="read")
+    @tool(effect="read", untrusted_output=True, derived=True)
     async def list_cron_jobs(context: ToolContext) -> list[dict[str, Any]]:
         """List the schedules of this block that send you messages, with their next times."""
         return await own.listed(context, ("cron", "alert", "heartbeat"))
