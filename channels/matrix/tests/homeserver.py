@@ -454,7 +454,7 @@ class Homeserver:
 def name_of(path: list[str], body: Mapping[str, Any]) -> str:
     """Return the name of a call, by which faults are scripted."""
     if "send" in path:
-        return "edit" if "m.new_content" in body else "send"
+        return "edit" if "m.new_content" in body else "file" if "url" in body else "send"
     names = (
         "sync", "whoami", "members", "messages", "joined_rooms", "createRoom", "join", "leave", "upload", "download",
         "event", "redact", "typing", "config", "state",

@@ -74,7 +74,7 @@ async def test_files_of_an_agent_are_shown_once() -> None:
         gateway.files |= {"a/chart.png": PICTURE, "a/plan.pdf": PLAN}
         async with running(channel(server), gateway):
             await wait_until(lambda: server.calls.count("sync") >= 2)
-            server.faults += [Fault("upload", lost=True), Fault("send", lost=True), Fault("send", lost=True)]
+            server.faults += [Fault("upload", lost=True), Fault("send", lost=True), Fault("file", lost=True)]
             server.say("go")
             await wait_until(lambda: len(server.seen()) == 3)
         async with running(channel(server), gateway):

@@ -56,6 +56,25 @@ async def test_a_kill_between_two_steps_loses_and_repeats_nothing(
     await installation.until_answered([word])
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", ["upload", "file"])
+async def test_a_kill_while_a_file_is_sent_sends_it_once(running: Running, name: str, when: str) -> None:
+    """The file of an answer arrives once, whether the process ends before or after the homeserver has it."""
+    installation, server = running
+    await installation.start()
+    workspace = installation.platform.home.workspace("main")
+    workspace.mkdir(parents=True, exist_ok=True)
+    (workspace / "plan.png").write_bytes(b"\x89PNG a picture")
+    word, before = f"{name}-{when}", server.seen().count("plan.png")
+    server.faults.append(Fault(name, **{when: installation.channels.kill}))  # type: ignore[arg-type]
+    server.say(f'call:send_file {{"path": "plan.png"}} ;; say:{word}. ;; slow:10:30')
+    installation.asked += 2  # the text and the file
+    await wait_until(lambda: not server.faults)
+    await installation.start()
+    await wait_until(lambda: server.seen().count("plan.png") > before)
+    await installation.until_answered([word])
+
+
 async def test_random_kills_lose_and_repeat_nothing(running: Running) -> None:
     """Kills at any moment, in the middle of growing answers, while messages arrive."""
     installation, server = running
