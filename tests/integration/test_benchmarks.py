@@ -69,6 +69,14 @@ def test_the_tokens_of_many_tools_are_counted(figures: Callable[..., Any]) -> No
     assert sum(0 < place <= 20 for place in found["places"]) > 0.9 * len(found["places"])
 
 
+def test_a_split_task_is_measured_in_both_orders(figures: Callable[..., Any]) -> None:
+    """Both turns ask the model as often: a route, a split, the steps and the joined answer."""
+    found = figures("benchmarks.orchestrator", "--steps", "3", "--pause", "0.05")
+    assert [turn["way"] for turn in found] == ["at once", "one after the other"]
+    assert {turn["requests"] for turn in found} == {6}
+    assert all(turn["seconds"] >= turn["least"] for turn in found)
+
+
 def test_the_tokens_of_a_long_conversation_are_counted(figures: Callable[..., Any]) -> None:
     """As shipped, with whole results and in a naive loop, which bills more; every fact is answered in each way."""
     found = figures("benchmarks.compaction", "--turns", "60")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import anyio
@@ -10,7 +9,7 @@ import pytest
 
 import trunkline
 from tests.block_client import BlockClient, stopped_at_the_end
-from trunkline import ErrorCode, ToolError
+from trunkline import ErrorCode
 from trunkline.api.model import ModelAdapter, ModelError, ModelRequest
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.memory.files import WriteMemory
@@ -29,19 +28,6 @@ STEPS = [
 FAILURE = ModelError(ErrorCode.INVALID_REQUEST, "refused", "scripted")
 
 
-@trunkline.tool(effect="read", untrusted_output=True)
-async def agent_run(context: trunkline.ToolContext, task: str) -> str:
-    """Stand in for the tool of agents: the model does the task.
-
-    Args:
-        task: The task.
-    """
-    try:
-        return (await context.model.complete(task)).text
-    except trunkline.CompletionError as error:
-        raise ToolError(f"The agent failed: {error}") from error
-
-
 class Vendor:
     """A model that splits, works and joins by a script. ``work`` maps descriptions to results of agents."""
 
@@ -58,10 +44,6 @@ class Vendor:
     @trunkline.hookimpl
     def trunkline_models(self) -> Sequence[ModelAdapter]:
         return [self.model]
-
-    @trunkline.hookimpl
-    def trunkline_tools(self) -> Sequence[trunkline.Tool]:
-        return [agent_run] if find_spec("trunkline_agents") is None else []
 
     def _answer(self, request: ModelRequest) -> Any:
         said = next(message.content for message in reversed(request.messages) if message.role == "user")
@@ -157,6 +139,8 @@ async def test_MN_F8_steps_run_at_once_or_after_each_other_and_are_joined(
     (join,) = vendor.asked("join")
     assert all(text in join.messages[-1].content for text in (TASK, "high tide", "result of Draw both"))
     assert not join.tools
+    tasks = (await running.gateway.agents(conversation=answer.accepted.conversation)).tasks
+    assert [(task.state, task.parent.turn) for task in tasks] == [("done", answer.accepted.turn)] * 3
 
 
 async def test_MN_F9_progress_is_text_that_every_channel_shows(running: BlockClient, vendor: Vendor) -> None:
@@ -229,6 +213,20 @@ async def test_refused_steps_do_not_run(running: BlockClient, vendor: Vendor) ->
     await reply(running, await asked(running), "Do not run them")
     assert (await running.answer(accepted)).text.endswith("The steps were not run.")
     assert vendor.tasks() == []
+
+
+async def test_the_turn_of_a_step_is_routed_by_its_category_alone(
+    running: BlockClient, vendor: Vendor
+) -> None:
+    """No model is asked about it, and it is not split again, although the step of category ``full`` is large."""
+    await switch(running, "on")
+    large = {"description": "Write about every harbour between A and B in a.md and b.pdf", "category": "full"}
+    vendor.begin(steps=[STEPS[0], large])
+    await running.say(TASK)
+    assert len(vendor.asked("split")) == len(vendor.asked("route")) == 1
+    work = [one for one in vendor.asked("turn") if one.messages[-1].content.startswith("Step ")]
+    assert [one.route.category for one in work if one.route] == ["research", "full"]
+    assert "write_file" not in {tool.name for tool in work[0].tools}
 
 
 async def test_MN_F6_a_trivial_message_is_not_split(running: BlockClient, vendor: Vendor) -> None:

@@ -5,7 +5,6 @@ The turn goes on at the step at which it was, and every step has one result.
 
 import json
 from collections.abc import AsyncIterator, Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -61,27 +60,6 @@ def trunkline_models():
     return [Noting()]
 '''
 
-AGENTS = '''
-"""Stands in for the tool of agents: the model does the task."""
-
-import trunkline
-
-
-@trunkline.tool(effect="read", untrusted_output=True)
-async def agent_run(context: trunkline.ToolContext, task: str) -> str:
-    """Do a task.
-
-    Args:
-        task: The task.
-    """
-    return (await context.model.complete(task)).text
-
-
-@trunkline.hookimpl
-def trunkline_tools():
-    return [agent_run]
-'''
-
 KINDS = ("split", "Look up A", "Look up B", "Draw both", "join", "route")
 
 
@@ -122,11 +100,10 @@ async def until(holds: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 async def module_platform(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
-    plugins = {"noting": ADAPTER} | ({} if find_spec("trunkline_agents") else {"agents": AGENTS})
     config = {"runtime.provider_adapter": "noting"}
     home = tmp_path_factory.mktemp("steps")
     async with process_platform(
-        home, config=config, plugins=plugins, workers=ALL_WORKERS, timeout=120
+        home, config=config, plugins={"noting": ADAPTER}, workers=ALL_WORKERS, timeout=120
     ) as running:
         text = '[router]\non = true\norchestrator = "on"\n'
         await running.bus.call(

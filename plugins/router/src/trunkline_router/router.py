@@ -23,10 +23,14 @@ class CategoryRouter:
     files = (PREFERENCES, *FILES.values())
 
     async def __call__(self, turn: TurnInfo, completer: Completer) -> TurnRoute | None:
-        """Return the route of a turn; None where routing is off. A classifier that fails makes it ``full``."""
+        """Return the route of a turn; None where routing is off. A classifier that fails makes it ``full``.
+
+        The task of an agent has the tools of its type, so that only a step of a split task is routed.
+        """
         file = turn.files.get(PREFERENCES)
         choices = parse_preferences(file.content if file is not None else None).in_block(turn.request.block)
-        if not choices.on:
+        is_step = category_of_task(turn.request.message.content) is not None
+        if not choices.on or (turn.request.parent and not is_step):
             return None
         category, reason = await self._decide(turn, choices, completer)
         return TurnRoute(
