@@ -148,6 +148,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "adapters/gemini/tests/test_contract.py",
         "adapters/anthropic/tests/test_contract.py",
         "tests/core/cli/test_service.py",
+        "tests/core/cli/test_update.py",
     ),
     "MB-F29": done(
         "roles: *monitor* (per block identity name+emoji in config and monitor.md)",
