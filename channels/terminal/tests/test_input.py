@@ -206,8 +206,9 @@ def test_wide_characters_keep_their_columns(tmp_path: Path) -> None:
         tmux.wait_shows("You said: 漢字")
         tmux.type("/title " + "漢字" * 30)
         tmux.wait_shows("This conversation is called")
+        tmux.wait_until(lambda: " main · 漢字" in tmux.screen())
         bars = [line for line in tmux.screen().splitlines() if line.startswith(" main · ")]
-        assert len(bars) == 1 and "漢字" in bars[0] and "…" in bars[0]
+        assert len(bars) == 1 and "…" in bars[0] and bars[0].endswith("scripted/model")
         tmux.resize(30, 20)
         tmux.type("漢字 again")
         tmux.wait_shows("You said: 漢字 again")

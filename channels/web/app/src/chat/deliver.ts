@@ -5,6 +5,9 @@ import type { OutboxEntry } from "./outbox";
 const FIRST_PAUSE_MS = 300;
 const LONGEST_PAUSE_MS = 5000;
 
+/** What the model learns about the page, in its own language: at most 500 characters. */
+const SHOWS = "The web app in a browser. It shows Markdown with tables, formulas between dollar signs, highlighted code and links.";
+
 export interface Accepted {
   conversation: string;
   turn: string;
@@ -38,7 +41,7 @@ async function post(entry: OutboxEntry, given: AbortSignal): Promise<Accepted> {
   const response = await fetch(path, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ content: entry.content, metadata }),
+    body: JSON.stringify({ content: entry.content, metadata, shows: SHOWS }),
     signal: AbortSignal.any([given, ended.signal]),
   });
   if (!response.ok) throw errorOf(response, await response.json().catch(() => null));

@@ -9,7 +9,8 @@ from trunkline.workers.gateway.socket.envelope_base import ClientEnvelope, Id
 
 class NewChat(In, frozen=True, kw_only=True):
     """A message. Without a ``conversation`` it begins one, in ``block``. A repeat with the same ``client_id`` is the
-    same message.
+    same message. ``shows`` tells the model in a sentence or two in which form the person sees the answer; at most 500
+    characters.
     """
 
     content: str
@@ -17,6 +18,7 @@ class NewChat(In, frozen=True, kw_only=True):
     block: str | None = None
     client_id: Id | None = None
     metadata: dict[str, Any] = {}
+    shows: str = ""
 
 
 class SendChat(ClientEnvelope, frozen=True, kw_only=True, tag="chat"):
@@ -28,13 +30,14 @@ class SendChat(ClientEnvelope, frozen=True, kw_only=True, tag="chat"):
 class NewSteer(In, frozen=True, kw_only=True):
     """A message for the running ``turn``. If that turn has ended, the message becomes a turn of its own; so it does if
     the turn is somebody else's and a policy names one of the two. A repeat with the same ``client_id`` is the same
-    message.
+    message. ``shows`` counts in a turn of its own.
     """
 
     turn: str
     content: str
     client_id: Id | None = None
     metadata: dict[str, Any] = {}
+    shows: str = ""
 
 
 class SendSteer(ClientEnvelope, frozen=True, kw_only=True, tag="steer"):

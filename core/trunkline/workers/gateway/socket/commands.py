@@ -29,11 +29,16 @@ async def run_command(services: Services, sender: Sender, command: Command) -> A
                 conversation=new.conversation,
                 client_id=new.client_id,
                 metadata=new.metadata,
+                shows=new.shows,
             )
             return _accepted(command.id, await services.messages.send(message, sender))
         case SendSteer(payload=steer):
             message = SendMessage(
-                content=steer.content, client_id=steer.client_id, metadata=steer.metadata, steer=steer.turn
+                content=steer.content,
+                client_id=steer.client_id,
+                metadata=steer.metadata,
+                shows=steer.shows,
+                steer=steer.turn,
             )
             return _accepted(command.id, await services.messages.send(message, sender))
         case SendCancel(payload=cancel):

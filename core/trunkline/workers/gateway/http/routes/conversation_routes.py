@@ -173,6 +173,7 @@ async def _send(request: Request, conversation: str | None) -> ASGIApp:
         client_id=client_id(request, new.metadata),
         documents=await _uploaded_files(request, new.metadata),
         metadata=new.metadata,
+        shows=new.shows,
     )
     try:
         accepted = await parts.services.messages.send(message, sender_of(request))

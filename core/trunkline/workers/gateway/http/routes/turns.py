@@ -68,6 +68,7 @@ async def steer(request: Request) -> Response:
         content=new.content,
         client_id=client_id(request, new.metadata),
         metadata=new.metadata,
+        shows=new.shows,
         steer=request.path_params["id"],
     )
     return json_response(

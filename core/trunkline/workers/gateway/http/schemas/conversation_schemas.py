@@ -16,12 +16,15 @@ class NewMessage(In, frozen=True, kw_only=True):
 
     A request with the same ``metadata.client_message_id`` is a repeat of the same message. ``block`` or
     ``metadata.block`` names the block of a new conversation; one that continues must belong to it. ``metadata.files``
-    are the ids of files that were uploaded by ``POST /v1/files`` and belong to the message.
+    are the ids of files that were uploaded by ``POST /v1/files`` and belong to the message. ``shows`` tells the model
+    in a sentence or two in which form the person sees the answer, such as "Plain text: Markdown is not rendered."; at
+    most 500 characters.
     """
 
     content: Annotated[str, SAID]
     block: str | None = None
     metadata: dict[str, Any] = {}
+    shows: str = ""
 
 
 class ConversationChanges(In, frozen=True, kw_only=True):
