@@ -75,7 +75,8 @@ def test_no_grant_is_a_whole_plane() -> None:
         whole, _, rest = subject.rpartition(".>")
         assert rest == "" or ">" not in subject
         if whole:
-            acks = r"\$JS\.ACK\.(INBOX\.\*|FACTS\.(?:learner|compaction|agents)|TIMERS\.(?:task-)?deadlines)"
+            facts = r"FACTS\.(?:learner|compaction|agents|scheduled-turns)"
+            acks = rf"\$JS\.ACK\.(INBOX\.\*|{facts}|SCHEDULES\.schedules|TIMERS\.(?:task-)?deadlines)"
             own = r"\$KV\.channels\.[a-z]+"  # the records of one channel
             assert re.fullmatch(rf"_INBOX_[a-z-]+|{acks}|{own}|\$SRV\.[A-Z]+", whole), subject
         if subject.startswith("$JS.API."):
@@ -84,6 +85,10 @@ def test_no_grant_is_a_whole_plane() -> None:
                 "INBOX.*.trunkline.turn.part.",
                 "FACTS.learner.trunkline.evt.turn.*.finished",
                 "FACTS.compaction.trunkline.evt.turn.*.finished",
+                "FACTS.agents.trunkline.evt.turn.*.finished",
+                "FACTS.scheduled-turns.trunkline.evt.turn.*.finished",
+                "SCHEDULES.schedules.trunkline.schedule.due.",
+                "TIMERS.task-deadlines.trunkline.",
                 "TIMERS.deadlines.trunkline.turn.due.",
             )
             made = tuple(f"$JS.API.CONSUMER.CREATE.{consumer}" for consumer in named)
