@@ -18,7 +18,7 @@ from trunkline.errors import ErrorCode
 from trunkline.runtime.block_access import BlockAccess
 from trunkline.workers.gateway.agents.agent_records import AgentRecords
 from trunkline.workers.gateway.agents.task_reports import TaskReports
-from trunkline.workers.gateway.agents.task_start import TaskStarter
+from trunkline.workers.gateway.agents.task_admission import TaskStarter
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.sender import Sender
 
