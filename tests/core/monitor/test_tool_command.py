@@ -93,7 +93,7 @@ def request(message: Message, **given: Any) -> TurnRequested:
 
 
 def test_only_a_person_s_own_message_is_a_command() -> None:
-    """No result of a tool, schedule, webhook, fork of an old message, nor words before or within."""
+    """A schedule's is the owner's, too. No result of a tool, webhook, task of an agent, fork of an old message, nor words before or within."""
 
     def said(text: str, **given: Any) -> Message:
         return Message(**{"id": "m", "role": "user", "content": text, **given})
@@ -113,7 +113,8 @@ def test_only_a_person_s_own_message_is_a_command() -> None:
     for role in ("tool", "assistant", "system"):
         assert find_command(request(said("/tool read_file", role=role))) is None
     assert find_command(request(own, trigger="webhook")) is None
-    assert find_command(request(own, trigger="schedule")) is None
+    assert find_command(request(own, trigger="agent")) is None
+    assert find_command(request(own, trigger="schedule")) == "read_file"
     origin = ForkedFrom(conversation="conv_0", turn="turn_0", step=0)
     assert find_command(request(own, fork=Fork(origin=origin))) is None
     assert find_command(request(own, fork=Fork(origin=origin, says=True))) == "read_file"

@@ -43,6 +43,10 @@ SHOWN = 80
 """Characters of unreadable input that are shown."""
 
 
+COMMANDING_TRIGGERS = ("message", "schedule")
+"""The causes of a turn whose message may be a command: a person wrote it, or the owner approved it in a schedule."""
+
+
 class CommandError(Exception):
     """The command cannot be run. The text states the reason and the correct form for the person."""
 
@@ -51,7 +55,7 @@ def find_command(request: TurnRequested, name: str = COMMAND) -> str | None:
     """Return the text after the command ``name`` in the message that began the turn; None when the message is not a
     person's command of this name."""
     written_by_person = request.message.role == "user" and (request.fork is None or request.fork.says)
-    if not written_by_person or request.trigger == "webhook":
+    if not written_by_person or request.trigger not in COMMANDING_TRIGGERS:
         return None
     first, _, rest = request.message.content.strip().replace("\n", " ", 1).partition(" ")
     return rest.strip() if first == name else None
