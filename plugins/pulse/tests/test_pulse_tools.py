@@ -103,7 +103,7 @@ async def test_MB_F7_cron_jobs_have_lists_and_ranges_and_a_target(client: BlockC
         ({"interval": 60}, "Say once when"),
     ],
 )
-async def test_a_call_that_means_no_schedule_asks_nobody(
+async def test_a_call_without_a_valid_schedule_is_refused_unasked(
     client: BlockClient, changes: dict[str, Any], why: str
 ) -> None:
     """It is refused before the owner is asked, with what to write instead."""
@@ -124,7 +124,7 @@ async def test_no_file_tool_writes_a_schedule(client: BlockClient) -> None:
             await memory.write(path, 'instruction = "x"\nevery = 60\n')
 
 
-async def test_MB_T17_a_script_waits_for_the_approval_that_a_person_would_need(client: BlockClient) -> None:
+async def test_MB_T17_a_script_needs_the_approval_that_a_person_needs(client: BlockClient) -> None:
     """The question is about ``execute_command``, with the script. A denial runs nothing."""
     due = f"{utc_now() + timedelta(seconds=1):%Y-%m-%dT%H:%M:%SZ}"
     script = f'type = "script"\ninstruction = "echo done > proof.txt"\nat = {due}\n'

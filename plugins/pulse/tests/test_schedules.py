@@ -46,7 +46,7 @@ async def test_MB_F6_a_due_time_becomes_a_turn_in_the_background(client: BlockCl
     assert not state.claimed
 
 
-async def test_MB_F6_an_interval_beats_at_once_and_a_removed_schedule_never_again(
+async def test_MB_F6_an_interval_beats_at_once_until_it_is_removed(
     client: BlockClient,
 ) -> None:
     """The first beat is at the start of the interval. A file that is deleted takes its timer and state with it."""

@@ -29,7 +29,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     ),
     "MB-F6": done(
         "pulse engine: one beat at once, then every intervalSeconds",
-        "plugins/pulse/tests/test_schedules.py::test_MB_F6_an_interval_beats_at_once_and_a_removed_schedule_never_again",
+        "plugins/pulse/tests/test_schedules.py::test_MB_F6_an_interval_beats_at_once_until_it_is_removed",
         "plugins/pulse/tests/test_schedules.py::test_MB_F6_a_due_time_becomes_a_turn_in_the_background",
     ),
     "MB-F7": done(
@@ -194,7 +194,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     ),
     "MB-T17": done(
         "pulse script needs the same permission and approval as execute_command",
-        "plugins/pulse/tests/test_pulse_tools.py::test_MB_T17_a_script_waits_for_the_approval_that_a_person_would_need",
+        "plugins/pulse/tests/test_pulse_tools.py::test_MB_T17_a_script_needs_the_approval_that_a_person_needs",
     ),
     "MB-T18": done(
         "archive → restore gives byte-identical block; hard delete removes",

@@ -93,7 +93,8 @@ def request(message: Message, **given: Any) -> TurnRequested:
 
 
 def test_only_a_person_s_own_message_is_a_command() -> None:
-    """A schedule's is the owner's, too. No result of a tool, webhook, task of an agent, fork of an old message, nor words before or within."""
+    """A schedule's is the owner's, too. No result of a tool, webhook, task of an agent, fork of an old message, nor
+    words before or within."""
 
     def said(text: str, **given: Any) -> Message:
         return Message(**{"id": "m", "role": "user", "content": text, **given})

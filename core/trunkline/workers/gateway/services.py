@@ -16,8 +16,8 @@ from trunkline.runtime.block_access import BlockAccess
 from trunkline.runtime.worker import WorkerContext
 from trunkline.workers.gateway.agents.agent_records import AgentRecords
 from trunkline.workers.gateway.agents.agent_service import AgentService
-from trunkline.workers.gateway.agents.tasks import TaskStarter
 from trunkline.workers.gateway.agents.task_reports import TaskReports
+from trunkline.workers.gateway.agents.tasks import TaskStarter
 from trunkline.workers.gateway.approvals import ApprovalService
 from trunkline.workers.gateway.attachments import MEGABYTE, AttachmentLimits, AttachmentService
 from trunkline.workers.gateway.auth.auth_service import AuthService

@@ -12,15 +12,10 @@ from anyio.abc import ObjectSendStream, TaskStatus
 
 from trunkline import LifespanContext, RemoteFault, Unavailable
 from trunkline.api.bus import Bus, BusError
+from trunkline.api.gateway import GatewayClient
 from trunkline.api.memory import BLOCKS_FOLDER
 from trunkline.api.sandbox import KillSwitch
-from trunkline.api.schedule import (
-    MEMORY_CHANGED,
-    SCHEDULE_CHANNEL,
-    SCHEDULES_FOLDER,
-    GatewayClient,
-    schedule_of,
-)
+from trunkline.api.schedule import MEMORY_CHANGED, SCHEDULE_CHANNEL, SCHEDULES_FOLDER, schedule_of
 from trunkline_pulse.armer import Armer
 from trunkline_pulse.due_service import DueService
 from trunkline_pulse.run_recorder import RunRecorder

@@ -7,13 +7,12 @@ import msgspec
 
 from trunkline import RemoteFault, Unavailable
 from trunkline.api.bus import Bus, BusError
-from trunkline.api.gateway import TurnView
+from trunkline.api.gateway import GatewayClient, TurnView
 from trunkline.api.memory import utc_now
 from trunkline.api.schedule import (
     SCHEDULED_TURN_BUCKET,
     SCHEDULED_TURN_CONSUMER,
     TELL_OWNER,
-    GatewayClient,
     RunOutcome,
     ScheduledTurn,
     ScheduleRun,

@@ -9,8 +9,8 @@ import json
 from datetime import datetime
 
 from trunkline import RemoteFault
-from trunkline.api.gateway import MessageAccepted, SendMessage
-from trunkline.api.schedule import GatewayClient, ScheduleState
+from trunkline.api.gateway import GatewayClient, MessageAccepted, SendMessage
+from trunkline.api.schedule import ScheduleState
 from trunkline_pulse.schedule import Schedule
 
 ALL_QUIET = "ALL QUIET"

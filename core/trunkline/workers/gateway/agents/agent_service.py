@@ -17,8 +17,8 @@ from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.errors import ErrorCode
 from trunkline.runtime.block_access import BlockAccess
 from trunkline.workers.gateway.agents.agent_records import AgentRecords
-from trunkline.workers.gateway.agents.tasks import TaskStarter
 from trunkline.workers.gateway.agents.task_reports import TaskReports
+from trunkline.workers.gateway.agents.tasks import TaskStarter
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.sender import Sender
 
