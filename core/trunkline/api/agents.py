@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trunkline.contracts.agents.agents import Agents as Agents
+    from trunkline.contracts.agents.agents import DefinitionSource as DefinitionSource
     from trunkline.contracts.agents.agents import NoAgents as NoAgents
     from trunkline.contracts.agents.messages import AgentDefinition as AgentDefinition
     from trunkline.contracts.agents.messages import AgentList as AgentList

@@ -1,6 +1,7 @@
 """Agents as a tool sees them: it gives them tasks and receives their results."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from trunkline.contracts.agents.messages import (
@@ -11,6 +12,9 @@ from trunkline.contracts.agents.messages import (
     LastingAgent,
 )
 from trunkline.errors import ToolError
+
+DefinitionSource = AgentDefinition | Callable[[], Awaitable[AgentDefinition]]
+"""A definition, or a function that returns it."""
 
 NOT_HERE = "No agent can be given a task from here."
 
@@ -37,10 +41,11 @@ class Agents(ABC):
 
     @abstractmethod
     async def run(
-        self, text: str, definition: AgentDefinition, *, timeout: float | None = None
+        self, text: str, definition: DefinitionSource, *, timeout: float | None = None
     ) -> AgentReport:
         """Give the task to a new agent, and return its report when the task has ended. ``timeout`` is in seconds. The
-        tool must be repeatable. Raises ToolError.
+        tool must be repeatable. A function as ``definition`` is called only if the task must be started, and may raise
+        ToolError. Raises ToolError.
         """
 
     @abstractmethod
@@ -70,7 +75,7 @@ class NoAgents(Agents):
     """Agents are out of reach: on other hosts, in isolated processes, and in tests without them."""
 
     async def run(
-        self, text: str, definition: AgentDefinition, *, timeout: float | None = None
+        self, text: str, definition: DefinitionSource, *, timeout: float | None = None
     ) -> AgentReport:
         """Refuse. Raises ToolError ``unsupported`` in every case."""
         _refuse()

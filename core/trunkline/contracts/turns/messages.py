@@ -150,6 +150,8 @@ class ApprovalDecided(Payload, frozen=True, kw_only=True, tag="turn.approval.v1"
 
     For a question, ``allow`` is true and ``answer`` is the answer; ``allow`` is false if the person declines to
     answer. An answer approves no call: the hash of a question never equals the hash of a call.
+
+    ``lane`` is the lane of the turn, which the gateway sets; unset in a record of an earlier version.
     """
 
     turn: str
@@ -159,14 +161,18 @@ class ApprovalDecided(Payload, frozen=True, kw_only=True, tag="turn.approval.v1"
     by: str
     scope: ApprovalScope = "once"
     answer: str = ""
+    lane: Lane | msgspec.UnsetType = msgspec.UNSET
 
 
 class AgentReported(Payload, frozen=True, kw_only=True, tag="turn.agent-report.v1"):
-    """The task of an agent has ended, and ``turn`` started it. ``call`` is the key of the call that waits for it."""
+    """The task of an agent has ended, and ``turn`` started it. ``call`` is the key of the call that waits for it.
+    ``lane`` is the lane of that turn, unset if the gateway does not know it.
+    """
 
     turn: str
     call: str
     report: AgentReport
+    lane: Lane | msgspec.UnsetType = msgspec.UNSET
 
 
 InboxItem = TurnRequested | TurnSteered | TurnCancelRequested | ApprovalDecided | AgentReported

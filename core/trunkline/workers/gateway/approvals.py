@@ -24,6 +24,7 @@ from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.streams import DEADLINE_CONSUMER
 from trunkline.contracts.turns.journal_messages import ApprovalAsked, CancelRecorded, withdrawal_reason
+from trunkline.contracts.turns.lanes import lane_of
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
@@ -207,6 +208,7 @@ class ApprovalService:
     async def _append(self, decision: ApprovalDecided, request: ApprovalAsked, state: TurnState) -> bool:
         """Append the decision to the inbox. Return whether it is the first one."""
         about = state.request
+        decision = msgspec.structs.replace(decision, lane=lane_of(about.trigger, about.lane))
         ack = await self._bus.append(
             INBOX,
             decision,

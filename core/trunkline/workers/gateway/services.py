@@ -187,7 +187,7 @@ def _agents(
     bus = context.bus
     settings = context.config.settings.agents
     starter = TaskStarter(bus, turns, messages, records, settings, context.home.path)
-    return AgentService(records, starter, TaskReports(bus, turns, records), access)
+    return AgentService(bus, records, starter, TaskReports(bus, turns, records), access)
 
 
 def _attachment_limits(gateway: GatewaySettings) -> AttachmentLimits:

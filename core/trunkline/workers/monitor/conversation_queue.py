@@ -29,7 +29,7 @@ from trunkline.workers.monitor.mailbox import (
     TurnMailbox,
     is_control_item,
     is_immediate_cancel,
-    requested_turn,
+    item_lane,
 )
 from trunkline.workers.monitor.membership import Membership
 from trunkline.workers.monitor.parked_turns import ParkedTurn
@@ -170,8 +170,8 @@ class ConversationQueue:
         is_control = any(
             is_control_item(other.item) and other.item.turn == claimed.item.turn for other in waiting
         )
-        requests = [request for other in waiting if (request := requested_turn(other.item)) is not None]
-        return highest_lane(lane_of(request.trigger, request.lane) for request in requests), is_control
+        lanes = (lane for other in waiting if (lane := item_lane(other.item)) is not None)
+        return highest_lane(lanes), is_control
 
     def _update_lane(self, arrived: ClaimedItem) -> None:
         """Move the current item to the lane that it has now that another item has arrived."""
@@ -180,9 +180,8 @@ class ConversationQueue:
             return
         if self._mailbox is None:
             return slot.change(*self._urgency(current))
-        request = requested_turn(arrived.item)
-        if request is not None:  # a person's message, for the turn that runs or behind it
-            slot.change(highest_lane((slot.lane, lane_of(request.trigger, request.lane))), slot.is_control)
+        if (lane := item_lane(arrived.item)) is not None:  # of the turn that runs, or of one behind it
+            slot.change(highest_lane((slot.lane, lane)), slot.is_control)
 
     def _next(self) -> ClaimedItem | None:
         """Return the next item: one about the unfinished turn if there is one, else the oldest.
@@ -310,6 +309,8 @@ class ConversationQueue:
         parked: ParkedTurn | None = None,
     ) -> None:
         slot.note_preemptions(turn.preemptions)
+        # An item that resumes a turn may not know its lane: the turn's message, which the journal has, decides.
+        slot.change(highest_lane((slot.lane, lane_of(request.trigger, request.lane))), slot.is_control)
         # The mailbox is created before the queue is searched, so an item that is offered meanwhile is in one of the
         # two. Cancels and decisions are taken out of the mailbox at once: they apply before the run starts any work,
         # and before a turn without a slot yields.

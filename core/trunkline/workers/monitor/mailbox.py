@@ -14,6 +14,7 @@ from trunkline.contracts.turns.journal_messages import (
     JournalEntry,
     SteerRecorded,
 )
+from trunkline.contracts.turns.lanes import Lane, lane_of
 from trunkline.contracts.turns.messages import (
     AgentReported,
     ApprovalDecided,
@@ -85,13 +86,18 @@ def is_control_item(item: InboxItem) -> bool:
     return isinstance(item, ApprovalDecided | TurnCancelRequested)
 
 
-def requested_turn(item: InboxItem) -> TurnRequested | None:
-    """Return the message that the item brings; None for an item without one."""
+def item_lane(item: InboxItem) -> Lane | None:
+    """Return the lane in which an item's turn waits; None for an item that does not say. A person waits for what
+    follows a decision, and the lane of a report is that of its turn; both are unset in a record of an earlier version.
+    """
     match item:
-        case TurnRequested():
-            return item
-        case TurnSteered(request=request):
-            return request
+        case (
+            TurnRequested(trigger=trigger, lane=lane)
+            | TurnSteered(request=TurnRequested(trigger=trigger, lane=lane))
+        ):
+            return lane_of(trigger, lane)
+        case ApprovalDecided(lane=lane) | AgentReported(lane=lane):
+            return "interactive" if isinstance(lane, msgspec.UnsetType) else lane
         case _:
             return None
 

@@ -1,6 +1,7 @@
 """The tools: one task for an agent, and agents that last. What an agent answers is data."""
 
 from datetime import UTC, datetime
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -29,9 +30,8 @@ async def agent_run(context: ToolContext, task: str, type: str = "", timeout: in
         type: The type of the agent, as list_agents shows it; without one it is an agent like you.
         timeout: Seconds after which the task is cancelled; 0 for the configured time.
     """
-    return _result(
-        await context.agents.run(task, await _definition(context, type), timeout=_seconds(timeout))
-    )
+    definition = partial(_definition, context, type)
+    return _result(await context.agents.run(task, definition, timeout=_seconds(timeout)))
 
 
 @trunkline.tool(effect="write", idempotent=True, delegates=True)

@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from trunkline.api.bus import Bus, key_of
+from trunkline import RemoteFault, Unavailable
+from trunkline.api.bus import Bus, BusError, key_of
 from trunkline.api.schedule import SCHEDULE_DUE, SCHEDULE_TIMER, ScheduleDue, ScheduleState
 from trunkline_pulse.schedule import Schedule
 from trunkline_pulse.schedule_store import FoundSchedule, Place, ScheduleStore
@@ -46,7 +47,7 @@ class Armer:
         for found in await self._store.read(places):
             state = states.get((found.block, found.name))
             if state is None or state.version != found.file.hash:
-                await self._sync(found)
+                await self._sync_safely(found)
             elif (found.block, found.name) not in armed and found.schedule is not None:
                 await self.arm(state, found.schedule)
         for block, name in (states.keys() | armed) - set(places):
@@ -57,7 +58,7 @@ class Armer:
         wanted = set(places)
         for found in await self._store.read(wanted):
             wanted.discard((found.block, found.name))
-            await self._sync(found)
+            await self._sync_safely(found)
         for block, name in wanted:
             await self._forget(block, name)
 
@@ -69,6 +70,15 @@ class Armer:
         due = ScheduleDue(block=block, name=name, due_at=state.next_due)
         at = jittered(schedule, key_of(block, name), state.next_due)
         await self._bus.schedule(SCHEDULE_TIMER, SCHEDULE_DUE, due, at=at, block=block, schedule=name)
+
+    async def _sync_safely(self, found: FoundSchedule) -> None:
+        """Arm a schedule anew. One that fails unexpectedly must not keep the others, or the gateway, from working."""
+        try:
+            await self._sync(found)
+        except (BusError, RemoteFault, Unavailable):
+            raise
+        except Exception:
+            log.exception("the schedule %s of block %s cannot be armed", found.name, found.block)
 
     async def _sync(self, found: FoundSchedule) -> None:
         schedule = found.schedule

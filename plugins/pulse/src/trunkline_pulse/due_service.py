@@ -10,13 +10,14 @@ A due message is acknowledged after these steps. Each of them may be repeated by
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 import anyio
 import msgspec
 
 from trunkline import RemoteFault, Unavailable
-from trunkline.api.bus import Bus, BusError, Delivery
+from trunkline.api.bus import Bus, BusError, Delivery, key_of
 from trunkline.api.memory import utc_now
 from trunkline.api.sandbox import KillSwitch
 from trunkline.api.schedule import (
@@ -34,7 +35,7 @@ from trunkline_pulse.run_recorder import RunRecorder
 from trunkline_pulse.run_starter import RunStarter
 from trunkline_pulse.schedule import Schedule
 from trunkline_pulse.schedule_store import FoundSchedule, ScheduleStore
-from trunkline_pulse.times import dues_between, next_due
+from trunkline_pulse.times import dues_between, jittered, next_due
 
 log = logging.getLogger(__name__)
 
@@ -131,14 +132,18 @@ class DueService:
 
     def _claim(self, state: ScheduleState, found: FoundSchedule) -> ScheduleState:
         """Return the state with the due times that run now. Those that are missed and not made up for are recorded."""
-        schedule, now, zone = found.schedule, self._clock(), self._zone
+        schedule, zone = found.schedule, self._zone
         if schedule is None or state.next_due is None:
             return state
-        first, now = state.next_due, max(now, state.next_due)
-        late = dues_between(schedule, first, now - ON_TIME, zone, MAX_DUES)
-        on_time = max(first, now - ON_TIME + timedelta(microseconds=1))
-        wanted = dues_between(schedule, on_time, now, zone, MAX_DUES)
-        if schedule.missed == "all":
+        dues = self._begun(state, schedule, state.next_due)
+        now, key = self._clock(), key_of(state.block, state.name)
+        late = [due for due in dues if now - jittered(schedule, key, due) > ON_TIME]
+        wanted = dues[len(late) :]
+        if (
+            len(dues) == MAX_DUES
+        ):  # more were missed; the policy decides about the last of them, which come next
+            late, wanted = dues, []
+        elif schedule.missed == "all":
             wanted = [*late[-MAX_CAUGHT_UP:], *wanted]
         elif schedule.missed == "once" and not wanted:
             wanted = late[-1:]
@@ -152,9 +157,20 @@ class DueService:
         return msgspec.structs.replace(
             state,
             claimed=tuple(wanted),
-            next_due=next_due(schedule, now, zone),
+            next_due=next_due(schedule, dues[-1], zone),
             runs=runs[-MAX_RUNS:],
         )
+
+    def _begun(self, state: ScheduleState, schedule: Schedule, first: datetime) -> list[datetime]:
+        """Return the due times from ``first`` on whose runs begin now or had to begin before, at most ``MAX_DUES``.
+
+        A later due time whose delay is shorter waits for those before it, so that runs begin in the order of the due
+        times.
+        """
+        now, key = max(self._clock(), first), key_of(state.block, state.name)
+        dues = dues_between(schedule, first, now, self._zone, MAX_DUES)
+        begun = takewhile(lambda due: due == first or jittered(schedule, key, due) <= now, dues)
+        return list(begun) or [first]
 
     async def _hand_over(self, state: ScheduleState, schedule: Schedule) -> ScheduleState | None:
         """Send the messages of the claimed due times, and record the runs."""

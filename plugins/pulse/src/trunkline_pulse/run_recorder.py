@@ -92,10 +92,13 @@ class RunRecorder:
         elif schedule is not None and schedule.is_announced:
             text = answer or f"The run ended without an answer: {view.code or view.reason}."
             await self._tell(place.block, turn, f"{place.name}: {text[:MAX_TOLD]}", schedule.channel)
-        await self._record(place, turn, outcome, str(view.code or ""))
-        await self._turns.delete(turn)
+        if await self._record(place, turn, outcome, str(view.code or "")):
+            await self._turns.delete(turn)
 
-    async def _record(self, place: ScheduledTurn, turn: str, outcome: RunOutcome, detail: str) -> None:
+    async def _record(self, place: ScheduledTurn, turn: str, outcome: RunOutcome, detail: str) -> bool:
+        """Record the end of a run. Return whether the schedule knows the run: the turn may end before its start is
+        recorded, and is settled again after that."""
+
         def ended(state: ScheduleState) -> ScheduleState:
             runs = tuple(
                 msgspec.structs.replace(run, outcome=outcome, ended_at=utc_now(), detail=detail)
@@ -105,7 +108,8 @@ class RunRecorder:
             )
             return msgspec.structs.replace(state, runs=runs)
 
-        await self._store.change(place.block, place.name, ended)
+        state = await self._store.change(place.block, place.name, ended)
+        return state is None or any(run.turn == turn for run in state.runs)
 
     async def _answer(self, view: TurnView) -> str:
         """Return the text of a turn's answer; "" if it has none."""

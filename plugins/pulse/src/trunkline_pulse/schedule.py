@@ -17,6 +17,12 @@ Missed = Literal["skip", "once", "all"]
 MAX_INSTRUCTION = 20_000
 """The largest number of characters of an instruction."""
 
+LONGEST_INTERVAL = 10 * 366 * 86_400
+"""The longest interval in seconds: ten years."""
+
+FIRST_YEAR, LAST_YEAR = 1970, 9000
+"""The years of the times in a file. Arithmetic with later times could leave Python's calendar."""
+
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The content of a file. It names exactly one kind of time: ``cron``, ``every`` or ``at``.
@@ -40,7 +46,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     instruction: str
     type: ScheduleType = "cron"
     cron: str = ""
-    every: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    every: Annotated[int, msgspec.Meta(ge=1, le=LONGEST_INTERVAL)] | None = None
     at: datetime | None = None
     time_zone: str = ""
     start: datetime | None = None
@@ -84,6 +90,10 @@ def schedule_problem(schedule: Schedule) -> tuple[str, str] | None:
         return "instruction", "the instruction is empty"
     if len(schedule.instruction) > MAX_INSTRUCTION:
         return "instruction", f"the instruction has more than {MAX_INSTRUCTION} characters"
+    for key in ("at", "start", "expires"):
+        time = getattr(schedule, key)
+        if time is not None and not FIRST_YEAR <= time.year <= LAST_YEAR:
+            return key, f"its year is not from {FIRST_YEAR} to {LAST_YEAR}"
     if schedule.time_zone and find_zone(schedule.time_zone) is None:
         return "time_zone", f"there is no time zone {schedule.time_zone!r}"
     if schedule.type == "webhook" and not schedule.instruction.strip().startswith(("http://", "https://")):

@@ -17,10 +17,12 @@ from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.errors import ErrorCode
 from trunkline.runtime.block_access import BlockAccess
 from trunkline.workers.gateway.agents.agent_records import AgentRecords
+from trunkline.workers.gateway.agents.task_cancel import cancel_task
 from trunkline.workers.gateway.agents.task_reports import TaskReports
 from trunkline.workers.gateway.agents.tasks import TaskStarter
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.sender import Sender
+from trunkline_bus import Bus
 
 MAX_AGENTS = 20
 """Largest number of lasting agents of a conversation."""
@@ -35,8 +37,14 @@ class AgentService:
     """
 
     def __init__(
-        self, records: AgentRecords, starter: TaskStarter, reports: TaskReports, access: BlockAccess
+        self,
+        bus: Bus,
+        records: AgentRecords,
+        starter: TaskStarter,
+        reports: TaskReports,
+        access: BlockAccess,
     ) -> None:
+        self._bus = bus
         self._records = records
         self._starter = starter
         self._access = access
@@ -136,13 +144,18 @@ class AgentService:
         if agent is not None:
             await self._end(agent, sender.identity.id)
         if task is not None and task.is_running:
-            await self.reports.cancel(task, sender.identity.id)
+            await cancel_task(self._bus, task, sender.identity.id)
 
     async def _end(self, agent: LastingAgent, by: str) -> None:
-        """Remove the agent first, so that nobody gives it another task meanwhile."""
+        """Cancel the tasks, then remove the agent: a crash in between leaves an agent that can be ended again. Tasks
+        that began meanwhile are cancelled after that."""
+        await self._cancel_tasks(agent, by)
         await self._records.remove_agent(agent.id)
+        await self._cancel_tasks(agent, by)
+
+    async def _cancel_tasks(self, agent: LastingAgent, by: str) -> None:
         for task in await self._records.running(lambda task: task.parent.agent_id == agent.id):
-            await self.reports.cancel(task, by)
+            await cancel_task(self._bus, task, by)
 
 
 def _around(task: AgentTask) -> set[str]:

@@ -6,16 +6,19 @@ finished, and the timer of each task.
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from trunkline.contracts.agents.messages import AgentReport, AgentTask, TaskDue
 from trunkline.contracts.agents.subjects import TASK_DUE
 from trunkline.contracts.streams import AGENT_CONSUMER, TASK_CONSUMER
 from trunkline.contracts.turns.journal_messages import ModelCallFinished, TurnFinished
-from trunkline.contracts.turns.messages import AgentReported, TurnCancelRequested, TurnFact
+from trunkline.contracts.turns.lanes import lane_of
+from trunkline.contracts.turns.messages import AgentReported, TurnFact
 from trunkline.contracts.turns.subjects import INBOX, TURN_FACT
 from trunkline.errors import FIXED_SENTENCES
 from trunkline.workers.gateway.agents.agent_records import AgentRecords
+from trunkline.workers.gateway.agents.task_cancel import cancel_task
 from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
 from trunkline_bus import Bus, BusError, Delivery, Scope, key_of
 
@@ -25,6 +28,9 @@ T = TypeVar("T")
 
 RETRY_SECONDS = 2.0
 """Seconds until a message is tried again after a failure."""
+
+CANCEL_SECONDS = 30.0
+"""Seconds after which a task is looked at again that was cancelled because its time was over."""
 
 DEADLINE = "deadline"
 """Who cancels a task whose time is over."""
@@ -53,54 +59,59 @@ class TaskReports:
             async for delivery in deliveries:
                 await self._attempt(delivery, self._time_over)
 
-    async def cancel(self, task: AgentTask, by: str) -> None:
-        """Cancel the turn of a task. Its tasks are cancelled when it ends. Raises BusError."""
-        item = TurnCancelRequested(turn=task.id, by=by)
-        scope = Scope(block=task.block, conversation=task.conversation, turn=task.id)
-        msg_id = key_of("cancel", task.id, by)
-        await self._bus.append(INBOX, item, scope=scope, msg_id=msg_id, conversation=task.conversation)
-
-    async def _attempt(self, delivery: Delivery[T], work: Callable[[T], Awaitable[None]]) -> None:
+    async def _attempt(self, delivery: Delivery[T], work: Callable[[T], Awaitable[float | None]]) -> None:
+        """Process a message. ``work`` returns the seconds after which it is to be processed again, None for never."""
+        again: float | None = RETRY_SECONDS
         try:
-            await work(delivery.data)
-            await delivery.ack()
+            again = await work(delivery.data)
         except BusError as error:
             log.warning("a task of an agent waits until the bus answers: %s", error)
-            await delivery.nak(RETRY_SECONDS)
         except Exception:  # one failing task must not stop all others
             log.exception("the end of a task of an agent could not be processed; it is tried again")
-            await delivery.nak(RETRY_SECONDS)
+        with suppress(BusError):  # the server delivers it again by itself
+            await (delivery.ack() if again is None else delivery.nak(again))
 
-    async def _turn_ended(self, fact: TurnFact) -> None:
+    async def _turn_ended(self, fact: TurnFact) -> float | None:
         task = await self._records.task(fact.turn)
         if task is not None and task.is_running:
-            await self._report(task)
+            state = await self._turns.find(task.id)
+            if state is None or state.finished is None:  # a replica of the journal lags behind
+                return RETRY_SECONDS
+            await self._report(task, state)
         cancelled = fact.reason in ("cancelled", "stopped")
         left = await self._records.running(
             lambda one: one.parent.turn == fact.turn and (one.awaited or cancelled)
         )
         for one in left:
-            await self.cancel(one, "the turn that it worked for")
+            await cancel_task(self._bus, one, "the turn that it worked for")
+        return None
 
-    async def _time_over(self, due: TaskDue) -> None:
+    async def _time_over(self, due: TaskDue) -> float | None:
         task = await self._records.task(due.task)
         if task is None or not task.is_running:
-            return
+            return None
         state = await self._turns.find(task.id)
-        if state is None or state.finished is not None:  # the fact of its end was lost, or it never began
-            return await self._report(task)
-        await self.cancel(task, DEADLINE)
+        if state is None or state.finished is not None:  # it never began, or the fact of its end was lost
+            await self._report(task, state)
+            return None
+        await cancel_task(self._bus, task, DEADLINE)
+        return CANCEL_SECONDS
 
-    async def _report(self, task: AgentTask) -> None:
+    async def _report(self, task: AgentTask, state: TurnState | None) -> None:
         """Put the result into the inbox of the calling turn, and mark the task as ended. A repeat changes nothing: the
         turn takes the first report about a task."""
-        report = report_of(task, await self._turns.find(task.id))
+        report = report_of(task, state)
         parent = task.parent
         calling = await self._turns.find(parent.turn)
         if task.awaited and calling is not None and calling.finished is None:
             await self._bus.append(
                 INBOX,
-                AgentReported(turn=parent.turn, call=parent.call, report=report),
+                AgentReported(
+                    turn=parent.turn,
+                    call=parent.call,
+                    report=report,
+                    lane=lane_of(calling.request.trigger, calling.request.lane),
+                ),
                 scope=Scope(block=parent.block, conversation=parent.conversation, turn=parent.turn),
                 msg_id=key_of("report", task.id),
                 conversation=parent.conversation,

@@ -30,11 +30,12 @@ from trunkline.errors import ErrorCode
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
 from trunkline.policy.turn_permissions import is_owner, remaining_permissions
 from trunkline.workers.gateway.agents.agent_records import AgentRecords
+from trunkline.workers.gateway.agents.task_cancel import cancel_task
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.ids import message_id
 from trunkline.workers.gateway.message_service import MessageService
 from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
-from trunkline_bus import Bus, current_traceparent
+from trunkline_bus import Bus, Refusal, current_traceparent
 
 MAX_TEXT = 200_000
 """Largest number of characters of a task."""
@@ -79,19 +80,31 @@ class TaskStarter:
         state = await self.calling_turn(request.caller)
         id = task_id(request.caller.call, request.number)
         task = await self._records.task(id)
-        agent = await self.own_agent(request.caller, request.agent) if request.agent else None
-        definition = request.definition if agent is None else agent.definition
         if task is None:
             async with self._admitting:  # so that calls of one answer, which come together, are counted
-                task = await self._admitted(id, request, state, agent, definition)
+                task = await self._admitted(id, request, state)
         if task.is_running and not await self._turns.has_journal(task.conversation, task.id):
-            # The order: the record first, so that the end of the turn finds it; then the timer, so that no task runs
-            # without a deadline; the turn last. A crash in between is completed by the repeated call (ADR 107).
-            await self._bus.schedule(
-                TASK_TIMER, TASK_DUE, TaskDue(task=id), at=task.deadline, msg_id=f"{id}-due", task=id
-            )
-            await self._messages.start_turn(_turn_request(task, request.text, definition, state))
+            await self._begin(task, request, state)
         return task
+
+    async def _begin(self, task: AgentTask, request: StartTask, state: TurnState) -> None:
+        """Put the turn of a task into the inbox. A block that takes no messages ends the task. If the calling turn was
+        cancelled meanwhile, the task is cancelled, too: nothing else would, because its turn began after that."""
+        agent = await self._agent_of(request)
+        definition = request.definition if agent is None else agent.definition
+        try:
+            await self._messages.start_turn(_turn_request(task, request.text, definition, state))
+        except Refusal:
+            await self._records.end_task(task.id, "failed")
+            raise
+        caller = await self._turns.find(state.request.turn)
+        if caller is None or caller.finished is not None or caller.cancelled is not None:
+            await cancel_task(self._bus, task, "the turn that it worked for")
+
+    async def _agent_of(self, request: StartTask) -> LastingAgent | None:
+        if not request.agent:
+            return None
+        return await self._records.agent(lasting_agent_id(request.caller.conversation, request.agent))
 
     async def calling_turn(self, caller: CallingTurn) -> TurnState:
         """Return the turn of a call that runs now. Refused with ``forbidden`` if there is no such call, and with
@@ -138,14 +151,9 @@ class TaskStarter:
             )
         return (*above, definition.type)
 
-    async def _admitted(
-        self,
-        id: str,
-        request: StartTask,
-        state: TurnState,
-        agent: LastingAgent | None,
-        definition: AgentDefinition,
-    ) -> AgentTask:
+    async def _admitted(self, id: str, request: StartTask, state: TurnState) -> AgentTask:
+        agent = await self.own_agent(request.caller, request.agent) if request.agent else None
+        definition = request.definition if agent is None else agent.definition
         text = request.text.strip()
         if not text or len(text) > MAX_TEXT:
             raise refusal(ErrorCode.INVALID_REQUEST, f"A task has 1 to {MAX_TEXT} characters.")
@@ -162,16 +170,20 @@ class TaskStarter:
         wanted = request.timeout if request.timeout is not None else definition.timeout
         seconds = min(wanted or self._settings.timeout, self._settings.timeout)
         deadline = utc_now() + timedelta(seconds=max(1.0, seconds))
-        return await self._records.add_task(
-            AgentTask(
-                id=id,
-                block=own.block,
-                conversation=task_conversation(id) if agent is None else agent.conversation,
-                parent=parent,
-                awaited=request.awaited,
-                deadline=deadline if above is None else min(deadline, above.deadline),
-            )
+        task = AgentTask(
+            id=id,
+            block=own.block,
+            conversation=task_conversation(id) if agent is None else agent.conversation,
+            parent=parent,
+            awaited=request.awaited,
+            deadline=deadline if above is None else min(deadline, above.deadline),
         )
+        # The order: the timer first, so that no record stays without a deadline; then the record, so that the end of
+        # the turn finds it; the turn last. A crash in between is completed by the repeated call (ADR 107).
+        await self._bus.schedule(
+            TASK_TIMER, TASK_DUE, TaskDue(task=id), at=task.deadline, msg_id=f"{id}-due", task=id
+        )
+        return await self._records.add_task(task)
 
     def _parent(
         self,
