@@ -39,6 +39,8 @@ def why_not() -> str | None:
     missing = [name for name in (*PROGRAMS, "ldd") if shutil.which(name) is None]
     if missing:
         return f"no base image can be made here: {', '.join(missing)} is missing"
+    if not (_stdlib() / "site-packages/pip").is_dir():
+        return "no base image can be made here: this Python's pip is not in its own folder, as with Debian's packages"
     if not (_stdlib() / "ensurepip").is_dir():
         return "no base image can be made here: this Python comes without ensurepip"
     return None

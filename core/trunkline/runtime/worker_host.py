@@ -30,7 +30,7 @@ from trunkline.runtime.startup_retry import retry_until_available
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.telemetry.otlp_settings import is_exported
 from trunkline_bus import Bus, BusError, BusSettings, Topology, apply, connect, new_id, service
-from trunkline_bus.task_group import background_tasks
+from trunkline_bus.task_group import background_tasks, without_group
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +75,17 @@ async def run_worker(
       TrunklineError, BusError: the worker could not open.
       Exception: the error of the worker's ``serve()``; the worker has been closed.
     """
+    # A lifespan of a plugin may have a task group, which wraps the error of the worker that it surrounds.
+    with without_group():
+        await _run_in_context(worker_type, settings, stop, task_status)
+
+
+async def _run_in_context(
+    worker_type: type[Worker],
+    settings: WorkerHostSettings,
+    stop: anyio.Event,
+    task_status: TaskStatus[Worker],
+) -> None:
     async with _context(worker_type.kind, settings, stop) as context:
         worker = worker_type(context)
         async with _closing(worker):
