@@ -8,6 +8,8 @@ import pytest
 
 from trunkline.contracts.channels.foreground_channel import TerminalSession
 from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.models.abilities_client import NoAbilities
 from trunkline.errors import TrunklineError
 from trunkline_bus import new_id
 from trunkline_terminal import saved_conversation
@@ -15,6 +17,7 @@ from trunkline_terminal.commands import COMMANDS
 from trunkline_terminal.diff_display import two_columns
 from trunkline_terminal.file_mentions import mentioned_files
 from trunkline_terminal.input_files import mention_of_paste
+from trunkline_terminal.message_files import MessageFiles
 from trunkline_terminal.model_parameters import read_parameters
 from trunkline_terminal.text_format import fit
 from trunkline_terminal.text_match import best_matches
@@ -271,3 +274,14 @@ def test_the_time_of_saved_files_is_known(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "conversation_20260101_000000.json").write_text("{}")
     [(path, at)] = saved_conversation.saved_files()
     assert path.name == "conversation_20260101_000000.json" and at <= datetime.now(UTC)
+
+
+async def test_a_pipe_chooses_no_files(tmp_path: Path) -> None:
+    """What comes through a pipe was not typed by a person: a mention in it is text."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("key")
+    message = SendMessage(content=f"see @{secret}")
+    sent, names = await MessageFiles(mentions=False).with_files(message, NoAbilities)
+    assert (sent, names) == (message, ())
+    _, names = await MessageFiles().with_files(message, NoAbilities)
+    assert names == ("secret.txt",)

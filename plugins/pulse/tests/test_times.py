@@ -6,10 +6,12 @@ from functools import cache
 from itertools import pairwise, takewhile
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from cronsim import CronSim
 
 from trunkline_pulse.schedule import Schedule, schedule_problem
+from trunkline_pulse.taken_dues import MAX_DUES, take_dues
 from trunkline_pulse.times import dues_between, jittered, next_due, next_dues
 
 BERLIN, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
@@ -166,3 +168,49 @@ def test_what_a_person_must_correct_is_named(fields: dict[str, object], key: str
     """A line that is never due, a zone that is not there, and an unknown condition are refused (MB-D12)."""
     problem = schedule_problem(Schedule(**{"instruction": "x", **fields}))  # type: ignore[arg-type]
     assert problem is not None and problem[0] == key and why in problem[1]
+
+
+@pytest.mark.parametrize("missed", ["skip", "once", "all"])
+def test_a_delay_by_jitter_misses_nothing(missed: str) -> None:
+    """Each due time runs once when its delayed moment has come, whatever the policy for missed ones is."""
+    schedule = Schedule(instruction="x", every=60, jitter=600, missed=missed)  # type: ignore[arg-type]
+    first, ran = BEGIN + timedelta(seconds=60), list[datetime]()
+    due: datetime | None = first
+    while due is not None and len(ran) < 50:
+        now = max([jittered(schedule, "key", due), *(jittered(schedule, "key", one) for one in ran)])
+        taken = take_dues(schedule, due, now, BERLIN, "key")
+        assert taken.late == ()
+        ran += taken.wanted
+        due = next_due(schedule, taken.last, BERLIN)
+    assert ran == dues_between(schedule, first, ran[-1], BERLIN, 10_000)
+
+
+@pytest.mark.parametrize(("missed", "runs"), [("skip", 0), ("once", 1), ("all", 100)])
+def test_a_long_outage_is_caught_up_at_its_end(missed: str, runs: int) -> None:
+    """More due times were missed than are processed at once: all are counted, and the last ones run."""
+    now = BEGIN + timedelta(days=2, seconds=5)
+    schedule = Schedule(instruction="x", every=10, missed=missed, expires=now)  # type: ignore[arg-type]
+    due: datetime | None = BEGIN
+    counted, ran, back = 0, list[datetime](), timedelta(minutes=10)
+    while due is not None and due <= now:
+        taken = take_dues(schedule, due, now + back, BERLIN, "key")
+        counted, ran = counted + len(taken.late), [*ran, *(one for one in taken.wanted if one in taken.late)]
+        due = next_due(schedule, taken.last, BERLIN)
+    assert counted > MAX_DUES and len(ran) == runs
+    assert all(now + back - one < timedelta(minutes=30) for one in ran)
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [("every", "1000000000000"), ("at", "9999-12-31T23:59:59-23:00"), ("start", "0001-01-01T00:00:00+23:00")],
+)
+def test_a_time_beyond_the_calendar_is_a_problem(field: str, text: str) -> None:
+    """A file that a person wrote by hand is reported, and stops no gateway."""
+    values = {"instruction": "x", field: int(text) if field == "every" else text}
+    if field == "start":
+        values["every"] = 60
+    try:
+        schedule = msgspec.convert(values, Schedule)
+    except msgspec.ValidationError:
+        return
+    assert schedule_problem(schedule) is not None

@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from trunkline_workflow.definition import DefinitionError, parse_definition
 from trunkline_workflow.graph import mermaid
 from trunkline_workflow.json_schema import json_schema
+from trunkline_workflow.run import CallResult, replay
 from trunkline_workflow.yaml_reader import MAX_BYTES
 
 from .workflow_tools import DEPLOY_APP, workflow
@@ -126,3 +127,18 @@ def test_the_drawing_has_every_step_and_end() -> None:
     assert "s1 -->|approve| s2" in drawn and "s1 -->|reject| s3" in drawn
     assert "s2 --> completed([completed])" in drawn
     assert "class s1 waiting_approval" in drawn
+
+
+def test_a_result_changes_no_input() -> None:
+    """A page that an action fetched must not choose where the next action deploys."""
+    definition = parse_definition(
+        workflow(
+            "x",
+            f"{ACTION}, next: b",
+            "id: b, type: action, action: t, args: {host: '{{ host }}', version: '{{ version }}'}",
+            inputs="{host: prod}",
+        )
+    )
+    results = {"a": CallResult({"host": "evil", "version": "2"}, "", "")}
+    state = replay(definition, {}, lambda call: results.get(call.step), "run", definition.sha256)
+    assert state.next is not None and state.next.arguments == {"host": "prod", "version": "2"}

@@ -66,6 +66,8 @@ class ChatSession:
         session: TerminalSession,
         render: Render = None,
         home: Path | None = None,
+        *,
+        mentions: bool = True,
     ) -> None:
         self.gateway, self.screen, self.terminal_session = gateway, screen, session
         self.outage = OutageNotice(screen, self.show_status)
@@ -74,7 +76,7 @@ class ChatSession:
         self.blocks: tuple[Block, ...] = ()
         self.state = SessionStatus(self)
         self.queue = QueuedMessages(self)
-        self.files = MessageFiles()
+        self.files = MessageFiles(mentions=mentions)
         self.tasks = TasksPane(screen, home)
         self.parameters: Mapping[str, Any] = {}
         """The parameters of the model that the person set for this session."""

@@ -14,9 +14,14 @@ _PICTURE = re.compile(r"\[picture \d+\]")
 
 
 class MessageFiles:
-    """The pictures that were pasted in a session. Each has a name, which stands in the message that brings it."""
+    """The pictures that were pasted in a session. Each has a name, which stands in the message that brings it.
 
-    def __init__(self) -> None:
+    Without ``mentions``, ``@file`` is text: what comes through a pipe is not what a person typed, and must not choose
+    files to send.
+    """
+
+    def __init__(self, *, mentions: bool = True) -> None:
+        self._mentions = mentions
         self._pictures: dict[str, bytes] = {}
 
     def add_picture(self, data: bytes) -> str:
@@ -40,7 +45,7 @@ class MessageFiles:
         return sent, tuple(file.name for file in files)
 
     async def _files(self, text: str) -> list[IncomingFile]:
-        mentions = mentioned_files(text) if "@" in text else []
+        mentions = mentioned_files(text) if self._mentions and "@" in text else []
         files = [await anyio.to_thread.run_sync(read_mentioned, mention) for mention in mentions]
         for name in dict.fromkeys(_PICTURE.findall(text)):
             if name in self._pictures:

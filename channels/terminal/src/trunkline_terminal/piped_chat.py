@@ -41,7 +41,7 @@ class PipedChat:
         self._screen = PlainScreen(
             out, side, hold=not out.isatty(), read=self._read_answer if prompt else None
         )
-        self._session = ChatSession(gateway, self._screen, session, render, home)
+        self._session = ChatSession(gateway, self._screen, session, render, home, mentions=prompt)
         self._interrupted = self._second = False
 
     async def run(self) -> int:

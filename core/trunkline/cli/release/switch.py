@@ -132,7 +132,10 @@ class ReleaseSwitch:
             time.sleep(0.5)
             now = time.monotonic()
             seen = now if manager.state(self._definition).is_running else seen
-        raise TrunklineError(f"Trunkline {version} did not become ready.")
+        raise TrunklineError(
+            f"Trunkline {version} did not become ready.",
+            hint="See: trunkline service logs. To use the release of before: trunkline update --back",
+        )
 
     def _write(self, record: ReleaseInUse | None) -> None:
         with storage_errors(self._home.path):

@@ -93,8 +93,10 @@ class ServerCertificate:
         self._seen = self._stamp()
         try:
             self._certificate()
-            # the prompt of OpenSSL for a password would wait for a person
-            self.context.load_cert_chain(self.certificate, self.key, password=_refuse_password)
+            # First into a context of no use: a key that does not fit would leave the one in use without a key. The
+            # prompt of OpenSSL for a password would wait for a person.
+            for context in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self.context):
+                context.load_cert_chain(self.certificate, self.key, password=_refuse_password)
         except (ssl.SSLError, ValueError) as error:
             raise ConfigError(
                 f"The certificate {self.certificate} cannot be used with the key {self.key}: {_reason(error)}.",

@@ -9,8 +9,7 @@ A due message is acknowledged after these steps. Each of them may be repeated by
 
 import logging
 from collections.abc import Callable
-from datetime import datetime, timedelta
-from itertools import takewhile
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -35,18 +34,10 @@ from trunkline_pulse.run_recorder import RunRecorder
 from trunkline_pulse.run_starter import RunStarter
 from trunkline_pulse.schedule import Schedule
 from trunkline_pulse.schedule_store import FoundSchedule, ScheduleStore
-from trunkline_pulse.times import dues_between, jittered, next_due
+from trunkline_pulse.taken_dues import take_dues
+from trunkline_pulse.times import next_due
 
 log = logging.getLogger(__name__)
-
-ON_TIME = timedelta(seconds=60)
-"""A due time counts as missed if it is found later than this."""
-
-MAX_DUES = 10_000
-"""The largest number of missed due times that are counted."""
-
-MAX_CAUGHT_UP = 100
-"""The largest number of missed due times that are made up for."""
 
 MAX_RUNS = 20
 """The number of runs that a state keeps."""
@@ -135,18 +126,8 @@ class DueService:
         schedule, zone = found.schedule, self._zone
         if schedule is None or state.next_due is None:
             return state
-        dues = self._begun(state, schedule, state.next_due)
-        now, key = self._clock(), key_of(state.block, state.name)
-        late = [due for due in dues if now - jittered(schedule, key, due) > ON_TIME]
-        wanted = dues[len(late) :]
-        if (
-            len(dues) == MAX_DUES
-        ):  # more were missed; the policy decides about the last of them, which come next
-            late, wanted = dues, []
-        elif schedule.missed == "all":
-            wanted = [*late[-MAX_CAUGHT_UP:], *wanted]
-        elif schedule.missed == "once" and not wanted:
-            wanted = late[-1:]
+        taken = take_dues(schedule, state.next_due, self._clock(), zone, key_of(state.block, state.name))
+        late, wanted = list(taken.late), list(taken.wanted)
         lost = [due for due in late if due not in wanted]
         if wanted and schedule.condition and not _holds(schedule.condition, found):
             wanted = []
@@ -157,20 +138,9 @@ class DueService:
         return msgspec.structs.replace(
             state,
             claimed=tuple(wanted),
-            next_due=next_due(schedule, dues[-1], zone),
+            next_due=next_due(schedule, taken.last, zone),
             runs=runs[-MAX_RUNS:],
         )
-
-    def _begun(self, state: ScheduleState, schedule: Schedule, first: datetime) -> list[datetime]:
-        """Return the due times from ``first`` on whose runs begin now or had to begin before, at most ``MAX_DUES``.
-
-        A later due time whose delay is shorter waits for those before it, so that runs begin in the order of the due
-        times.
-        """
-        now, key = max(self._clock(), first), key_of(state.block, state.name)
-        dues = dues_between(schedule, first, now, self._zone, MAX_DUES)
-        begun = takewhile(lambda due: due == first or jittered(schedule, key, due) <= now, dues)
-        return list(begun) or [first]
 
     async def _hand_over(self, state: ScheduleState, schedule: Schedule) -> ScheduleState | None:
         """Send the messages of the claimed due times, and record the runs."""

@@ -84,6 +84,9 @@ def read_progress(messages: Sequence[Message], turn: str) -> StepProgress:
     }
     questions = [call.id for call in answers[planned].tool_calls if call.name == ASK_TOOL]
     approval, change = _decision(outcomes.get(questions[0])) if questions else ("none", "")
+    if approval == "changed" and planned + 1 < len(answers):
+        # The task was split anew by the person's words and found to be a single step, which the model works on.
+        return StepProgress(_first(people), tuple(people[1:]), True, (), {}, "none")
     return StepProgress(_first(people), tuple(people[1:]), True, steps, results, approval, change)
 
 

@@ -101,8 +101,9 @@ def replay(
 ) -> RunState:
     """Return the state of a run with these results of its calls. ``sha256`` is the hash of the file that the run began
     with. Raises what ``result_of`` raises."""
-    state = RunState({**definition.inputs, **inputs, STEPS: {}})
-    calls = _Steps(definition, state, run, sha256).follow()
+    own = {**definition.inputs, **inputs, STEPS: {}}
+    state = RunState(own)
+    calls = _Steps(definition, state, run, sha256, frozenset({*own, "error"})).follow()
     try:
         planned = next(calls)
         while (result := result_of(planned)) is not None:
@@ -138,8 +139,11 @@ Target = Generator[PlannedCall, CallResult, str | None]
 class _Steps:
     """Follows the steps. Yields each call, and receives its result."""
 
-    def __init__(self, definition: Definition, state: RunState, run: str, sha256: str) -> None:
+    def __init__(
+        self, definition: Definition, state: RunState, run: str, sha256: str, own_names: frozenset[str]
+    ) -> None:
         self._definition = definition
+        self._own_names = own_names
         self._state = state
         self._run = run
         self._sha256 = sha256
@@ -236,10 +240,12 @@ class _Steps:
         return step.next
 
     def _merge(self, step: WorkflowStep, value: Any) -> None:
-        """Keep the result, and merge a mapping into the context, except over the names that belong to the run."""
+        """Keep the result, and merge a mapping into the context, except over the names that belong to the run: a
+        result, which may come from anywhere, must not change an input that a person gave and approved.
+        """
         context = self._state.context
         if isinstance(value, dict):
-            context.update({key: one for key, one in value.items() if key != STEPS})
+            context.update({key: one for key, one in value.items() if key not in self._own_names})
         context[STEPS] = {**context[STEPS], step.id: value}
 
     def _call(

@@ -48,9 +48,12 @@ def command(name: str, block: str, inputs: tuple[str, ...], wait: bool, as_json:
 
 
 def _input(text: str) -> tuple[str, Any]:
-    from trunkline_workflow.run import parse_result
+    import msgspec
 
     name, equals, value = text.partition("=")
     if not equals:
         raise click.UsageError(f"{text!r} is not of the form NAME=VALUE.")
-    return name, parse_result(value)
+    try:
+        return name, msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return name, value
