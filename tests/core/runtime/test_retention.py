@@ -145,9 +145,17 @@ def test_every_stream_and_store_has_a_size() -> None:
     assert all(bucket.storage == "memory" or bucket.max_bytes for bucket in kept.buckets)
     # An access token counts until it expires or is revoked, so no age removes its record. The same holds for a chat
     # that is linked to the owner; what a channel has sent expires by itself. A push subscription ends with its session,
-    # and a lasting agent when its conversation ends it.
+    # a lasting agent when its conversation ends it, and the state of a schedule with its file.
     lasting = {bucket.name for bucket in kept.buckets if not bucket.ttl}
-    assert lasting == {"agents", "channels", "passkeys", "push-subscriptions", "senders", "tokens"}
+    assert lasting == {
+        "agents",
+        "channels",
+        "passkeys",
+        "push-subscriptions",
+        "schedules",
+        "senders",
+        "tokens",
+    }
     assert len(kept.streams) == len(STREAMS)
 
 
