@@ -2,6 +2,8 @@
 
 import logging
 
+import anyio
+
 from trunkline.contracts.models.client import BlockCompleter
 from trunkline.contracts.turns.context import TurnInfo
 from trunkline.contracts.turns.messages import TurnRequested
@@ -14,6 +16,9 @@ from trunkline.workers.monitor.turn_compaction import REBIRTH_COMMAND
 from trunkline_bus import Bus, BusError
 
 log = logging.getLogger(__name__)
+
+ROUTER_SECONDS = 60.0
+"""Seconds that a router may take. Nothing else can end one: the turn has a slot and does not run yet."""
 
 COMMANDS = (TOOL_COMMAND, COMPACT_COMMAND, REBIRTH_COMMAND)
 """The commands that replace the answer of a model."""
@@ -33,8 +38,10 @@ class TurnRouterCaller:
             return None
         completer = self._completer(request)
         for owned in self._routers:
+            decided = None
             try:
-                decided = await owned.item(turn, completer)
+                with anyio.fail_after(ROUTER_SECONDS):
+                    decided = await owned.item(turn, completer)
             except BusError:
                 raise
             except Exception:
@@ -51,4 +58,5 @@ class TurnRouterCaller:
             actor=request.actor,
             conversation=request.conversation,
             turn=request.turn,
+            budget_turn=request.budget_turn,
         )

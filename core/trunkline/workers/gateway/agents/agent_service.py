@@ -27,6 +27,9 @@ from trunkline_bus import Bus
 MAX_AGENTS = 20
 """Largest number of lasting agents of a conversation."""
 
+MAX_INSTRUCTIONS = 64_000
+"""Largest number of characters of an agent's instructions."""
+
 ENDED_BY_AGENT = "the agent that it worked for"
 
 
@@ -63,6 +66,11 @@ class AgentService:
             raise refusal(
                 ErrorCode.INVALID_REQUEST,
                 "An agent is named by a-z, 0-9, - and _, with at most 40 characters.",
+            )
+        if len(request.definition.instructions) > MAX_INSTRUCTIONS:
+            raise refusal(
+                ErrorCode.TOO_LARGE,
+                f"The instructions of an agent have {MAX_INSTRUCTIONS} characters at most.",
             )
         levels = self._starter.levels(state, request.definition)
         own = [one for one in await self._records.agents() if one.parent_conversation == caller.conversation]

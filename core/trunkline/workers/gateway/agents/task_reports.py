@@ -132,11 +132,12 @@ def report_of(task: AgentTask, state: TurnState | None) -> AgentReport:
             text = f"The agent {name} did not end in time, so its task was cancelled. What it did remains."
             return AgentReport(task=task.id, agent=name, state="timed_out", text=text)
         text = f"The task of the agent {name} was cancelled by {by or 'a person'}. What it did remains."
+        if finished.reason == "stopped" and (said := _last_answer(state)):
+            text = f"{text} Its last words: {said}"
         return AgentReport(task=task.id, agent=name, state="cancelled", text=text)
     if finished.code is not None or finished.reason == "error":
         return AgentReport(task=task.id, agent=name, state="failed", text=_failure(name, finished))
-    answers = (one.text for one in reversed(state.entries) if isinstance(one, ModelCallFinished) and one.text)
-    text = next(answers, f"The agent {name} ended without an answer.")
+    text = _last_answer(state) or f"The agent {name} ended without an answer."
     if len(text) > MAX_REPORT:
         text = f"{text[:MAX_REPORT]}\n(The result was longer; its rest is in the conversation {task.conversation}.)"
     return AgentReport(task=task.id, agent=name, state="done", text=text)
@@ -145,3 +146,8 @@ def report_of(task: AgentTask, state: TurnState | None) -> AgentReport:
 def _failure(name: str, finished: TurnFinished) -> str:
     why = FIXED_SENTENCES[finished.code] if finished.code is not None else "Its turn failed."
     return f"The agent {name} failed: {' '.join(filter(None, (why, finished.detail)))}"
+
+
+def _last_answer(state: TurnState) -> str:
+    answers = (one.text for one in reversed(state.entries) if isinstance(one, ModelCallFinished) and one.text)
+    return next(answers, "")
