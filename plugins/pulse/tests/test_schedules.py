@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
 
 import anyio
 import pytest
@@ -11,8 +12,11 @@ from tests.block_client import BlockClient, client_of_new_block
 from trunkline.api.memory import utc_now
 from trunkline.api.sandbox import KillSwitch
 from trunkline.api.schedule import SCHEDULE_DUE, SCHEDULE_TIMER, ScheduleDue
+from trunkline.contracts.channels.subjects import TELL_OWNER
+from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.testing.platform import Platform
+from trunkline_bus import Request, service
 from trunkline_pulse.schedule_changes import run_now
 from trunkline_pulse.schedule_store import ScheduleStore
 
@@ -214,3 +218,20 @@ async def test_a_time_is_skipped_while_the_previous_run_lasts(client: BlockClien
 
 async def _is_gone(client: BlockClient, name: str) -> bool:
     return await ScheduleStore(client.bus).state(client.block, name) is None
+
+
+async def test_MB_F22_a_schedule_tells_the_owner_through_its_channel(client: BlockClient) -> None:
+    """The result goes to the channel that the file names, and to no other (MB-T15)."""
+    told: list[tuple[str, str]] = []
+
+    async def tell(channel: str, request: Request[TellOwner]) -> CommandSucceeded:
+        told.append((channel, request.data.text))
+        return CommandSucceeded()
+
+    async with service(client.bus, name="channels", version="1") as channels:
+        for name in ("telegram", "slack"):
+            await channels.add(TELL_OWNER, partial(tell, name), channel=name)
+        text = f'instruction = "say:good morning"\nchannel = "telegram"\n{once()}'
+        await write_schedule_file(client.bus, client.block, "briefing", text)
+        await ended_run(client, "briefing")
+    assert told == [("telegram", "briefing: good morning")]

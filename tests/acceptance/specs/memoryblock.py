@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ..requirement import Requirement, done, planned
+from ..requirement import Requirement, done
 
 REQUIREMENTS: Mapping[str, Requirement] = {
     "MB-F1": done(
@@ -100,15 +100,13 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "channels/matrix/tests/test_matrix.py",
         "channels/telegram/tests/test_telegram_media.py",
     ),
-    "MB-F22": planned(
-        15,
+    "MB-F22": done(
         "MultiChannelManager: several channels at once",
         "tests/core/channels/test_worker.py",
         "tests/core/channels/test_letter_channel.py",
         "tests/core/channels/test_attached_chats.py",
         "tests/core/channels/test_notice_outbox.py",
         "channels/telegram/tests/test_telegram_platform.py",
-        open="a target channel per message",
     ),
     "MB-F23": done(
         "init [-y]; create <name>; start [block] [-d] [-c channel]; stop [block]",
