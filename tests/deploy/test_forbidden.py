@@ -25,6 +25,7 @@ BUCKETS = (
     "KV_redaction", "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
     "OBJ_audio", "KV_tokens", "KV_pairings", "KV_passkeys", "KV_passkey-challenges", "KV_tickets",
     "KV_channels", "KV_push-subscriptions", "KV_push-claims", "KV_senders", "KV_schedules", "KV_scheduled-turns",
+    "KV_agents", "KV_agent-tasks",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -62,9 +63,10 @@ AUTH = (
     "pairing.cancel", "passkeys.list", "passkeys.remove", "senders.pair", "senders.list", "senders.unlink",
 )  # fmt: skip
 ABILITIES = tuple(f"trunkline.cmd.model.{verb}" for verb in ("embed", "transcribe", "speak"))
+AGENTS = tuple(f"trunkline.cmd.agent.{verb}" for verb in ("task.start", "create", "terminate", "list"))
 DOORS = ("mail", "letters", "cli", "http", "schedule")
 COMMANDS = (
-    *ABILITIES,
+    *ABILITIES, *AGENTS,
     *(f"trunkline.cmd.gateway.{name}.{verb}" for name in DOORS for verb in GATEWAY),
     *(f"trunkline.cmd.memory.{verb}" for verb in MEMORY),
     *(f"trunkline.cmd.auth.{verb}" for verb in AUTH),
@@ -84,6 +86,7 @@ SAYINGS = (
     "trunkline.evt.memory.files.changed", "trunkline.ctl.tools.call.cancel", "trunkline.x.plugin.thing",
     "trunkline.dead.bus.reason", "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
     "trunkline.schedule.timer.main.briefing", "trunkline.schedule.due.main.briefing",
+    "trunkline.turn.task-timer.one", "trunkline.turn.task-due.one",
     "trunkline.turn.due.one.end", "trunkline.evt.audit.main.noted", "trunkline.ctl.panic",
     "trunkline.ctl.panic.stopped", "trunkline.ctl.panic.release", *COST_RECORDS, BUDGET_EVENT, COUNTER, TOKENS_CHANGED,
     *(f"trunkline.ctl.delegated.{whose}.call.cancel" for whose in DELEGATIONS),
@@ -115,6 +118,12 @@ def api() -> Iterator[str]:
         yield f"$JS.API.CONSUMER.{verb}.TIMERS.deadlines"
         yield f"$JS.API.CONSUMER.{verb}.SCHEDULES.schedules"
         yield f"$JS.API.CONSUMER.{verb}.FACTS.scheduled-turns"
+        yield f"$JS.API.CONSUMER.{verb}.FACTS.agents"
+        yield f"$JS.API.CONSUMER.{verb}.TIMERS.task-deadlines"
+    yield "$JS.API.CONSUMER.CREATE.FACTS.agents.trunkline.evt.turn.main.finished"
+    yield "$JS.ACK.FACTS.agents.1.1.1.1700000000000000000.0"
+    yield "$JS.API.CONSUMER.CREATE.TIMERS.task-deadlines.trunkline.turn.task-due.one"
+    yield "$JS.ACK.TIMERS.task-deadlines.1.1.1.1700000000000000000.0"
     yield "$JS.API.CONSUMER.CREATE.TIMERS.deadlines.trunkline.turn.due.one.end"
     yield "$JS.ACK.TIMERS.deadlines.1.1.1.1700000000000000000.0"
     yield "$JS.API.CONSUMER.CREATE.SCHEDULES.schedules.trunkline.schedule.due.main.briefing"
@@ -145,6 +154,8 @@ def published() -> Iterator[str]:
         "$KV.senders.key",
         "$KV.schedules.key",
         "$KV.scheduled-turns.key",
+        "$KV.agents.key",
+        "$KV.agent-tasks.key",
         "$KV.channels.mail.key",
         "$KV.channels.mail.delivery.key",
         "$KV.channels.cli.key",
@@ -247,6 +258,14 @@ SCHEDULES = {
     "$JS.ACK.FACTS.scheduled-turns.1.1.1.1700000000000000000.0", *looks("SCHEDULES"),
 }  # fmt: skip
 """What gateways do with schedules. Their messages go through the gateway, under a channel name of their own."""
+TASKS = {
+    "trunkline.turn.task-timer.one", *reads("KV_agents", "KV_agent-tasks"), "$KV.agents.key", "$KV.agent-tasks.key",
+    *(f"$JS.API.CONSUMER.{verb}.FACTS.agents" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
+    "$JS.ACK.FACTS.agents.1.1.1.1700000000000000000.0",
+    *(f"$JS.API.CONSUMER.{verb}.TIMERS.task-deadlines" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
+    "$JS.ACK.TIMERS.task-deadlines.1.1.1.1700000000000000000.0", *looks("TIMERS"),
+}  # fmt: skip
+"""What gateways do with the tasks of agents."""
 TRANSCRIPTS = {
     *reads("KV_transcripts", "KV_requests", "KV_deleted-responses"),
     *(f"$KV.{bucket}.key" for bucket in ("transcripts", "requests", "deleted-responses")),
@@ -256,6 +275,7 @@ QUOTAS = {*reads("KV_quotas"), "$KV.quotas.key"}
 RESULTS = {*reads("OBJ_results"), "$JS.API.STREAM.PURGE.OBJ_results", "$O.results.M.key", "$O.results.C.key"}
 PURGED = (
     "JOURNAL", "FEED", "EFFECT", "FACTS", "APPROVALS", "SPANS", "DEAD", "OBJ_results", "OBJ_claims", "KV_transcripts",
+    "KV_agents", "KV_agent-tasks",
 )  # fmt: skip
 EXPORTS = {*reads("OBJ_exports"), "$JS.API.STREAM.PURGE.OBJ_exports", "$O.exports.M.key"}
 CONSUMING = {
@@ -270,7 +290,8 @@ SIZES = {
     *(f"$JS.API.STREAM.INFO.{stream}" for stream in (*STREAMS, *BUCKETS)),
     *(f"$JS.API.CONSUMER.INFO.INBOX.{part}" for part in PARTS), "$JS.API.CONSUMER.INFO.FACTS.learner",
     "$JS.API.CONSUMER.INFO.TIMERS.deadlines", "$JS.API.CONSUMER.INFO.SCHEDULES.schedules",
-    "$JS.API.CONSUMER.INFO.FACTS.scheduled-turns",
+    "$JS.API.CONSUMER.INFO.FACTS.scheduled-turns", "$JS.API.CONSUMER.INFO.FACTS.agents",
+    "$JS.API.CONSUMER.INFO.TIMERS.task-deadlines",
 }  # fmt: skip
 PUBLISH: dict[str, set[str]] = {
     "gateway": {
@@ -292,7 +313,7 @@ PUBLISH: dict[str, set[str]] = {
         *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor", "tools", "gateway"), *SIZES,
         *inboxes("memory"),  # it may cancel an import
         BUDGET_EVENT, COUNTER, *reads("COUNTERS"),  # it may reset a budget
-        *HEARS, TOKENS_CHANGED, *SCHEDULES, *doors("schedule"),
+        *HEARS, TOKENS_CHANGED, *SCHEDULES, *TASKS, *doors("schedule"),
         "trunkline.ctl.panic",  # it stops everything, and cannot release the stop
     },
     "monitor": {
@@ -320,7 +341,7 @@ PUBLISH: dict[str, set[str]] = {
         *inboxes("tools"),  # to break a streaming answer off
     },
     "tools": {
-        *auth(*AUTH_OF_TOOLS),
+        *auth(*AUTH_OF_TOOLS), *AGENTS,
         *BLOCK_MEMORY,
         *memory("export", "read-many", "write-many", "collect", "collected", "collected-search", "collected-clear"),
         *memory("import", "conversation-load"), *BRINGS, *RESULTS,
@@ -373,6 +394,8 @@ PUBLISH: dict[str, set[str]] = {
         "$JS.API.CONSUMER.CREATE.TIMERS.deadlines.trunkline.turn.due.one.end",
         "$JS.API.CONSUMER.CREATE.SCHEDULES.schedules.trunkline.schedule.due.main.briefing",
         "$JS.API.CONSUMER.CREATE.FACTS.scheduled-turns.trunkline.evt.turn.main.finished",
+        "$JS.API.CONSUMER.CREATE.FACTS.agents.trunkline.evt.turn.main.finished",
+        "$JS.API.CONSUMER.CREATE.TIMERS.task-deadlines.trunkline.turn.task-due.one",
         *reads("INBOX", "KV_workers"), "$JS.API.STREAM.MSG.DELETE.INBOX", "trunkline.turn.moved.conv",
     },
 }  # fmt: skip
@@ -386,7 +409,7 @@ SUBSCRIBE: dict[str, set[str]] = {
     "gateway": {
         *(
             one for one in COMMANDS
-            if one.startswith(("trunkline.cmd.gateway.", "trunkline.cmd.conversation.", "trunkline.cmd.auth."))
+            if one.startswith(tuple(f"trunkline.cmd.{area}." for area in ("gateway", "conversation", "auth", "agent")))
         ),
         "trunkline.cmd.gateway.*.send", "trunkline.feed.turn.conv.turn", "trunkline.evt.memory.files.changed", *SERVICE,
         "trunkline.evt.approval.one", "trunkline.evt.turn.main.finished", BUDGET_EVENT, "trunkline.ctl.panic",
