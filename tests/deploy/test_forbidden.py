@@ -255,7 +255,7 @@ SCHEDULES = {
     *(f"$JS.API.CONSUMER.{verb}.SCHEDULES.schedules" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
     "$JS.ACK.SCHEDULES.schedules.1.1.1.1700000000000000000.0",
     *(f"$JS.API.CONSUMER.{verb}.FACTS.scheduled-turns" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
-    "$JS.ACK.FACTS.scheduled-turns.1.1.1.1700000000000000000.0", *looks("SCHEDULES"),
+    "$JS.ACK.FACTS.scheduled-turns.1.1.1.1700000000000000000.0", *reads("SCHEDULES"),
 }  # fmt: skip
 """What gateways do with schedules. Their messages go through the gateway, under a channel name of their own."""
 TASKS = {

@@ -106,6 +106,7 @@ GATEWAY = Role(
     ),
     reads_streams=(
         *CHANNEL_READER, s.AUDIT_STREAM, s.COST_STREAM, s.SPAN_STREAM, s.FACT_STREAM, s.DEAD_STREAM,
+        s.SCHEDULE_STREAM,  # which schedules are armed
     ),
     deletes=(
         s.DEAD_STREAM,  # the owner handles dead letters in the web app

@@ -10,11 +10,14 @@ from trunkline_bus import Bus, BusError
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 2.0
+READ_SECONDS = 10.0
+"""Seconds between two readings of the states."""
 
 
 class WakeUps:
-    """Follows the states of schedules while ``run`` runs. Until it has read them, no block has a next due time."""
+    """Knows the states of schedules, some seconds late, while ``run`` runs. Until it has read them, no block has a next
+    due time.
+    """
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -25,16 +28,16 @@ class WakeUps:
         return min((due for of, due in self._due.values() if of == block), default=None)
 
     async def run(self) -> None:
-        """Follow the states until cancelled."""
+        """Read the states again and again until cancelled. A gateway's credentials permit no consumer that would follow
+        them.
+        """
         while True:
             try:
-                async with self._bus.kv(SCHEDULE_BUCKET).watch() as entries:
-                    async for entry in entries:
-                        state = entry.value
-                        if state is None or state.next_due is None:
-                            self._due.pop(entry.key, None)
-                        else:
-                            self._due[entry.key] = (state.block, state.next_due)
+                entries = await self._bus.kv(SCHEDULE_BUCKET).entries()
+                states = [(entry.key, entry.value) for entry in entries if entry.value is not None]
+                self._due = {
+                    key: (one.block, one.next_due) for key, one in states if one.next_due is not None
+                }
             except BusError as error:
                 log.info("the next due times of schedules cannot be read: %s", error)
-            await anyio.sleep(RETRY_SECONDS)
+            await anyio.sleep(READ_SECONDS)
