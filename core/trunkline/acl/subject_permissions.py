@@ -174,5 +174,5 @@ def _streams() -> tuple[str, ...]:
     return (*(stream.name for stream in whole.streams), *(bucket.stream_name for bucket in behind))
 
 
-def _kind(role: Role) -> str:
-    return "channels" if role.channels else role.name
+def _kind(role: Role) -> str:  # a gateway sends the messages of schedules as a channel, too
+    return "channels" if role.channels and role.name != "gateway" else role.name
