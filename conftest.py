@@ -6,6 +6,7 @@ thought of. What that finds becomes an ``@example``; it is not to stop whoever l
 """
 
 import gc
+import os
 from collections.abc import Generator, Iterator
 from functools import cache
 
@@ -21,6 +22,8 @@ pytest_plugins = [
     "tests.support.fork_server",
     "tests.support.forks",
 ]
+
+os.environ.setdefault("TERM", "xterm")  # programs at the terminals of tests inherit it, and CI may have none
 
 # a busy machine is no failure; speed is measured in benchmarks/
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
