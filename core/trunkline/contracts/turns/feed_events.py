@@ -43,7 +43,7 @@ from trunkline.contracts.turns.journal_messages import (
     TurnStarted,
     denial_text,
 )
-from trunkline.contracts.turns.lanes import lane_of, recorded_lane
+from trunkline.contracts.turns.lanes import Lane, lane_of, recorded_lane
 from trunkline.errors import FIXED_SENTENCES
 
 JOURNAL_EPOCH = 1_000_000_000
@@ -66,7 +66,9 @@ def feed_items_from_journal(records: Iterable[TurnRecord]) -> list[FeedItem]:
     """Return the feed items of a finished turn, from all its records in order."""
     translator, kept = JournalTranslator(), list(records)
     started = (one for record in kept for one in record.entries if isinstance(one, TurnStarted))
-    lane = next((recorded_lane(lane_of(one.request.trigger, one.request.lane)) for one in started), UNSET)
+    lane: Lane | UnsetType = next(
+        (recorded_lane(lane_of(one.request.trigger, one.request.lane)) for one in started), UNSET
+    )
     events = [
         (record.turn, one)
         for record in kept

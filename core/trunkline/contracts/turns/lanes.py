@@ -31,4 +31,5 @@ def recorded_lane(lane: Lane) -> Lane | UnsetType:
 
 def highest_lane(lanes: Iterable[Lane]) -> Lane:
     """Return the highest of these lanes; ``background`` if there are none."""
-    return min(lanes, key=LANES.index, default="background")
+    found = sorted(lanes, key=LANES.index)
+    return found[0] if found else "background"

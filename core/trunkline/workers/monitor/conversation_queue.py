@@ -170,7 +170,7 @@ class ConversationQueue:
         is_control = any(
             is_control_item(other.item) and other.item.turn == claimed.item.turn for other in waiting
         )
-        lanes = (lane for other in waiting if (lane := item_lane(other.item)) is not None)
+        lanes: list[Lane] = [lane for other in waiting if (lane := item_lane(other.item)) is not None]
         return highest_lane(lanes), is_control
 
     def _update_lane(self, arrived: ClaimedItem) -> None:

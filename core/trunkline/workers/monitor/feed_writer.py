@@ -11,6 +11,7 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup
 from anyio.lowlevel import cancel_shielded_checkpoint
+from msgspec import UnsetType
 
 from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
 from trunkline.contracts.turns.feed_messages import FeedEvent, FeedItem, ReasoningDelta, TextDelta, TextReset
@@ -53,7 +54,7 @@ class FeedWriter:
         self, bus: Bus, block: str, conversation: str, turn: str, epoch: int, lane: Lane = "interactive"
     ) -> None:
         self._bus = bus
-        self._lane = recorded_lane(lane)
+        self._lane: Lane | UnsetType = recorded_lane(lane)
         self._scope = Scope(block=block, conversation=conversation, turn=turn)
         self._keys = {"conversation": conversation, "turn": turn}
         self._turn = turn

@@ -112,7 +112,8 @@ def find(context: Mapping[str, Any], path: Path, line: int) -> Any:
             missing = not isinstance(value, Mapping) or part not in value
         if missing:
             raise TemplateError(line, f"{path_text(path)} is missing: {_there(path[:number], value)}.")
-        value = value[part]
+        items: Any = value
+        value = items[part]
     return value
 
 
