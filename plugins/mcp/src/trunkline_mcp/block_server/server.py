@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PAGE_SIZE = 100
+PAGE_SIZE = 250
 """Tools or resources on one page."""
 
 T = TypeVar("T")
