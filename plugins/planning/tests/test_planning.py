@@ -228,7 +228,7 @@ async def test_planning_mode_applies_to_its_conversation_only(tmp_path: Path) ->
             (file,) = (running.home.memory / "blocks/main/conversations").rglob(f"{one}.jsonl")
             path = str(file.relative_to(running.home.memory))
             await running.bus.call(MEMORY_DELETE, DeleteMemory(path=path, actor="owner"))
-        assert await swept(running) == 7
+        assert await swept(running) == 9
         assert [len(planning_policies(running, one)) for one in (gone, kept, waiting)] == [1, 4, 4]
         assert [one.name for one in planning_policies(running, gone)] == ["planning-mine.json"]
 
