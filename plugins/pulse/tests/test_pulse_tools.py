@@ -33,7 +33,7 @@ PULSE = {
 
 @pytest.fixture(scope="module")
 async def shared(anyio_backend: str) -> AsyncIterator[Platform]:
-    async with pulse_platform(**{"permissions.approvals": "some"}) as running:
+    async with pulse_platform(**{"permissions.approvals": "some", "permissions.allow_shell": True}) as running:
         yield running
 
 
@@ -126,7 +126,7 @@ async def test_no_file_tool_writes_a_schedule(client: BlockClient) -> None:
 
 async def test_MB_T17_a_script_needs_the_approval_that_a_person_needs(client: BlockClient) -> None:
     """The question is about ``execute_command``, with the script. A denial runs nothing."""
-    due = f"{utc_now() + timedelta(seconds=1):%Y-%m-%dT%H:%M:%SZ}"
+    due = f"{utc_now() + timedelta(seconds=4):%Y-%m-%dT%H:%M:%SZ}"
     script = f'type = "script"\ninstruction = "echo done > proof.txt"\nat = {due}\n'
     await write_schedule_file(client.bus, client.block, "script", script)
     approval = await _question_in(client)

@@ -36,7 +36,7 @@ async def client(shared: Platform) -> BlockClient:
     return await client_of_new_block(shared)
 
 
-def once(seconds: float = 1.0) -> str:
+def once(seconds: float = 4.0) -> str:
     """The line of a file that is due once, so many seconds from now."""
     return f"at = {utc_now() + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}\n"
 
