@@ -33,7 +33,9 @@ PULSE = {
 
 @pytest.fixture(scope="module")
 async def shared(anyio_backend: str) -> AsyncIterator[Platform]:
-    async with pulse_platform(**{"permissions.approvals": "some", "permissions.allow_shell": True}) as running:
+    async with pulse_platform(
+        **{"permissions.approvals": "some", "permissions.allow_shell": True}
+    ) as running:
         yield running
 
 

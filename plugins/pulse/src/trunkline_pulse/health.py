@@ -30,6 +30,9 @@ def _check(memory: Path) -> HealthResult:
         if schedule_of(path) is None:
             problems.append(f"{path}: its name is not one of a schedule.")
             continue
+        if not file.is_file():  # a pipe would wait for a writer
+            problems.append(f"{path}: it is not a regular file.")
+            continue
         try:
             read_schedule(path, file.read_text(encoding="utf-8"))
         except SettingsFileError as error:

@@ -110,6 +110,8 @@ def preferences_check(memory: Path) -> Callable[[], Awaitable[HealthResult]]:
 
     async def check() -> HealthResult:
         file = anyio.Path(memory / FILE)
+        if await file.exists() and not await file.is_file():  # a pipe would wait for a writer
+            return _unreadable(f"{file}: it is not a regular file.")
         try:
             text = await file.read_text(encoding="utf-8") if await file.exists() else None
         except (OSError, ValueError) as error:
