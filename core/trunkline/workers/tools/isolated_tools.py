@@ -159,7 +159,8 @@ class IsolatedTool(Tool):
 async def _answer_model_call(request: ModelHostCall, context: ToolContext) -> HostCallReply:
     """Answer a host call that asks a model a question."""
     arguments = msgspec.structs.asdict(request.question)
-    del arguments["actor"]  # the call's own actor is used
+    for name in ("actor", "budget_turn"):  # those of the call itself are used
+        del arguments[name]
     try:
         done = await context.model.complete(arguments.pop("messages"), **arguments)
     except CompletionError as error:
