@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from cronsim import CronSim
 
+from trunkline_pulse.due_times import MAX_DUES, take_dues
 from trunkline_pulse.schedule import Schedule, schedule_problem
-from trunkline_pulse.taken_dues import MAX_DUES, take_dues
 from trunkline_pulse.times import dues_between, jittered, next_due, next_dues
 
 BERLIN, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
@@ -180,7 +180,7 @@ def test_a_delay_by_jitter_misses_nothing(missed: str) -> None:
         now = max([jittered(schedule, "key", due), *(jittered(schedule, "key", one) for one in ran)])
         taken = take_dues(schedule, due, now, BERLIN, "key")
         assert taken.late == ()
-        ran += taken.wanted
+        ran += taken.to_run
         due = next_due(schedule, taken.last, BERLIN)
     assert ran == dues_between(schedule, first, ran[-1], BERLIN, 10_000)
 
@@ -194,7 +194,7 @@ def test_a_long_outage_is_caught_up_at_its_end(missed: str, runs: int) -> None:
     counted, ran, back = 0, list[datetime](), timedelta(minutes=10)
     while due is not None and due <= now:
         taken = take_dues(schedule, due, now + back, BERLIN, "key")
-        counted, ran = counted + len(taken.late), [*ran, *(one for one in taken.wanted if one in taken.late)]
+        counted, ran = counted + len(taken.late), [*ran, *(one for one in taken.to_run if one in taken.late)]
         due = next_due(schedule, taken.last, BERLIN)
     assert counted > MAX_DUES and len(ran) == runs
     assert all(now + back - one < timedelta(minutes=30) for one in ran)

@@ -55,13 +55,13 @@ TASK_DUE: Topic[TaskDue] = Topic(
 AGENT_BUCKET: BucketSpec[LastingAgent] = BucketSpec(
     name="agents",
     payload=LastingAgent,
-    max_bytes=64 * 1024 * 1024,
+    max_bytes=16 * 1024 * 1024,
     description="Agents that last beyond a task, by id",
 )
 TASK_BUCKET: BucketSpec[AgentTask] = BucketSpec(
     name="agent-tasks",
     payload=AgentTask,
     ttl=30 * 86_400.0,
-    max_bytes=64 * 1024 * 1024,
+    max_bytes=16 * 1024 * 1024,
     description="Tasks of agents, by their turn; kept for a month after their last change",
 )

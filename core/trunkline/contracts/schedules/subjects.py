@@ -27,13 +27,13 @@ SCHEDULE_DUE: Topic[ScheduleDue] = Topic(
 SCHEDULE_BUCKET: BucketSpec[ScheduleState] = BucketSpec(
     name="schedules",
     payload=ScheduleState,
-    max_bytes=64 * 1024 * 1024,
+    max_bytes=16 * 1024 * 1024,
     description="The state of each schedule: its next due time and its last runs",
 )
 SCHEDULED_TURN_BUCKET: BucketSpec[ScheduledTurn] = BucketSpec(
     name="scheduled-turns",
     payload=ScheduledTurn,
     ttl=TURN_SECONDS,
-    max_bytes=64 * 1024 * 1024,
+    max_bytes=16 * 1024 * 1024,
     description="Which schedule a turn belongs to",
 )

@@ -30,11 +30,11 @@ from trunkline.api.schedule import (
 )
 from trunkline_pulse.armer import Armer
 from trunkline_pulse.conditions import condition_holds
+from trunkline_pulse.due_times import take_dues
 from trunkline_pulse.run_recorder import RunRecorder
 from trunkline_pulse.run_starter import RunStarter
 from trunkline_pulse.schedule import Schedule
 from trunkline_pulse.schedule_store import FoundSchedule, ScheduleStore
-from trunkline_pulse.taken_dues import take_dues
 from trunkline_pulse.times import next_due
 
 log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class DueService:
         if schedule is None or state.next_due is None:
             return state
         taken = take_dues(schedule, state.next_due, self._clock(), zone, key_of(state.block, state.name))
-        late, wanted = list(taken.late), list(taken.wanted)
+        late, wanted = list(taken.late), list(taken.to_run)
         lost = [due for due in late if due not in wanted]
         if wanted and schedule.condition and not _holds(schedule.condition, found):
             wanted = []

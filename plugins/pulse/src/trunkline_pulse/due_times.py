@@ -23,17 +23,17 @@ MAX_CAUGHT_UP = 100
 
 
 @dataclass(frozen=True, slots=True)
-class TakenDues:
+class DueTimes:
     """The due times of one moment: those that were missed, and those that run now, which may be missed ones. ``last``
     is the latest of all; the next due time follows it.
     """
 
     late: tuple[datetime, ...]
-    wanted: tuple[datetime, ...]
+    to_run: tuple[datetime, ...]
     last: datetime
 
 
-def take_dues(schedule: Schedule, first: datetime, now: datetime, zone: ZoneInfo, key: str) -> TakenDues:
+def take_dues(schedule: Schedule, first: datetime, now: datetime, zone: ZoneInfo, key: str) -> DueTimes:
     """Return what to do with the due times from ``first``, whose time has come, to ``now``.
 
     A later due time with a shorter delay waits for those before it, so that runs begin in the order of the due times.
@@ -53,4 +53,4 @@ def take_dues(schedule: Schedule, first: datetime, now: datetime, zone: ZoneInfo
         wanted = [*late[-MAX_CAUGHT_UP:], *wanted]
     elif schedule.missed == "once" and not wanted:
         wanted = late[-1:]
-    return TakenDues(tuple(late), tuple(wanted), begun[-1][0])
+    return DueTimes(tuple(late), tuple(wanted), begun[-1][0])
