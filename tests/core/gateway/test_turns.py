@@ -163,7 +163,9 @@ async def test_the_first_decision_counts(env: Environment) -> None:
     assert (await env.http.post(nothing, json={"allow": True, "hash": HASH})).status_code == 404
     assert (await env.http.post(path, json={"allow": True, "hash": HASH})).status_code == 202
     found = (await seen(env, ApprovalDecided))[0]
-    assert found == ApprovalDecided(turn=id, call="c1", call_hash=HASH, allow=True, by="owner")
+    assert found == ApprovalDecided(
+        turn=id, call="c1", call_hash=HASH, allow=True, by="owner", lane="interactive"
+    )
     await decided[0].journal(ApprovalRecorded(call_id="c1", allow=True, by="owner"))
     for allow in (True, False):
         assert (await env.http.post(path, json={"allow": allow, "hash": HASH})).status_code == 409
