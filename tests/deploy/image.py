@@ -18,6 +18,8 @@ from .root_filesystem import why_not, write_base
 BASE, TAG = "trunkline-test-base", "trunkline-test"
 WHEELS = ROOT / ".venv/wheels"
 """Kept in the clone, so that they are fetched once."""
+DOWNLOAD_SECONDS = 900
+"""A package index may be slow; the packages are some 100 MB."""
 
 
 def no_engine() -> str | None:
@@ -83,9 +85,9 @@ def _wheels() -> list[Path]:
     if not mark.exists() or mark.read_bytes() != wanted.read_bytes():
         shutil.rmtree(WHEELS, ignore_errors=True)
         argv = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
-        subprocess.run([*argv, "-r", wanted, "-d", WHEELS], check=True, timeout=300)
+        subprocess.run([*argv, "-r", wanted, "-d", WHEELS], check=True, timeout=DOWNLOAD_SECONDS)
         # A package without a wheel is built in the image, which has no index here.
         builders = [sys.executable, "-m", "pip", "download", "--quiet", "setuptools", "wheel"]
-        subprocess.run([*builders, "-d", WHEELS], check=True, timeout=300)
+        subprocess.run([*builders, "-d", WHEELS], check=True, timeout=DOWNLOAD_SECONDS)
         shutil.copy(wanted, mark)
     return [file for file in WHEELS.iterdir() if file.suffix in (".whl", ".gz")]

@@ -258,6 +258,7 @@ async def test_panic_acts_while_the_slots_are_taken(
     await waits(tools)
     waiting = await background(client, "say:waiting")
     await client.bus.publish(PANIC, Panic(by="somebody"))
-    assert (await client.answer(busy)).ended.reason == "cancelled"
+    # The tools worker may see the switch before the monitor does: then the turn ends by its refused next model call.
+    assert (await client.answer(busy)).ended.reason in ("cancelled", "error")
     assert (await client.answer(waiting)).ended.reason == "error"
     assert tools.waiting == 0 and text_of((await client.answer(waiting)).events) == ""
