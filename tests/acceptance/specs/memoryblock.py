@@ -31,6 +31,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "pulse engine: one beat at once, then every intervalSeconds",
         "plugins/pulse/tests/test_schedules.py::test_MB_F6_an_interval_beats_at_once_until_it_is_removed",
         "plugins/pulse/tests/test_schedules.py::test_MB_F6_a_due_time_becomes_a_turn_in_the_background",
+        "plugins/importers/tests/test_memoryblock_schedules.py",
     ),
     "MB-F7": done(
         "tools: set_pulse(id, type, instruction, interval?, cron_expression?",

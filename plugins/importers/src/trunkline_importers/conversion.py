@@ -167,8 +167,8 @@ def block_name(text: object) -> str | None:
     return name or None
 
 
-def block_settings(**choices: object) -> bytes:
-    """A block's file with these choices."""
+def toml_settings(**choices: object) -> bytes:
+    """A file of settings with these choices, such as a block's; an empty choice is left out."""
     lines = [f"{key} = {_toml(value)}\n" for key, value in choices.items() if value not in (None, "", [])]
     return "".join(lines).encode("utf-8", "replace")
 
@@ -176,6 +176,10 @@ def block_settings(**choices: object) -> bytes:
 def _toml(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, datetime):
+        return iso(value)
     if isinstance(value, list):
         return "[" + ", ".join(_toml(to_text(one)) for one in value) + "]"
     return json.dumps(to_text(value), ensure_ascii=False)

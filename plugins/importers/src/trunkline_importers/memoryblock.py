@@ -11,11 +11,12 @@ from trunkline.api.memory import BLOCK_NAME, block_file_path, block_folder
 from trunkline_importers.conversion import (
     as_list,
     as_mapping,
-    block_settings,
+    toml_settings,
     build_message,
     parse_time,
     to_text,
 )
+from trunkline_importers.memoryblock_schedules import SCHEDULE_FILES, read_schedules
 
 BLOCK = re.compile(rf"(?:ws/)?blocks/({BLOCK_NAME})/([^/]+(?:/[^/]+)?)")
 LINE = re.compile(
@@ -35,7 +36,7 @@ SECRETS = ("auth.json", ".api-token")
 
 
 class MemoryBlock(Importer):
-    """Blocks with what their monitors are and know, what was said in them, and the founder."""
+    """Blocks with what their monitors are and know, their schedules, what was said in them, and the founder."""
 
     name = "memoryblock"
     title = "memoryblock"
@@ -49,9 +50,16 @@ class MemoryBlock(Importer):
 
     def read(self, source: Source) -> Iterator[Any]:
         """All of it."""
+        schedules: dict[str, set[str]] = {}
         for path in source.paths:
             found = BLOCK.fullmatch(path)
-            if found:
+            if found and found[2] in SCHEDULE_FILES:
+                taken = schedules.setdefault(found[1], set())
+                yield from read_schedules(source.json(path), found[1], path, taken)
+                source.used.discard(
+                    path
+                )  # kept unchanged too: when each ran last has no place in a schedule's file
+            elif found:
                 yield from _of_block(source, path, found[1], found[2])
             elif path.rpartition("/")[2] == "founder.md":
                 yield ImportedFile(path="identity/USER.md", data=source.data(path), source=path)
@@ -76,7 +84,7 @@ def _of_block(source: Source, path: str, block: str, name: str) -> Iterator[Any]
 
 
 def _settings(config: Mapping[str, Any], block: str, path: str) -> Iterator[Any]:
-    data = block_settings(
+    data = toml_settings(
         description=to_text(config.get("description")),
         goals=[to_text(goal) for goal in as_list(config.get("goals"))],
         monitor_name=config.get("monitorName"),

@@ -12,7 +12,7 @@ from trunkline_importers.conversion import (
     as_list,
     as_mapping,
     block_name,
-    block_settings,
+    toml_settings,
     build_message,
     build_tool_call,
     parse_time,
@@ -54,7 +54,7 @@ class OpenClaw(Importer):
                 if path in SETTINGS:
                     yield settings_gap(path)
         for block in sorted(blocks - {source.block}):
-            data = block_settings(description=f"The agent {block} of OpenClaw")
+            data = toml_settings(description=f"The agent {block} of OpenClaw")
             yield ImportedFile(path=block_file_path(block), data=data, source=f"agents/{block}")
 
 
