@@ -11,10 +11,10 @@ from trunkline.api.memory import BLOCK_NAME, block_file_path, block_folder
 from trunkline_importers.conversion import (
     as_list,
     as_mapping,
-    toml_settings,
     build_message,
     parse_time,
     to_text,
+    toml_settings,
 )
 from trunkline_importers.memoryblock_schedules import SCHEDULE_FILES, read_schedules
 

@@ -14,10 +14,10 @@ from trunkline_importers.conversion import (
     EPOCH,
     as_list,
     as_mapping,
-    toml_settings,
     digest,
     parse_time,
     to_text,
+    toml_settings,
 )
 
 SCHEDULE_FILES = ("pulse.json", "crons.json")

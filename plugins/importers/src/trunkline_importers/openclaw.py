@@ -12,12 +12,12 @@ from trunkline_importers.conversion import (
     as_list,
     as_mapping,
     block_name,
-    toml_settings,
     build_message,
     build_tool_call,
     parse_time,
     settings_gap,
     to_text,
+    toml_settings,
 )
 
 Items = Iterator[ImportedConversation | ImportedFile | ImportGap]
