@@ -169,6 +169,8 @@ def _go_back(home: "Home", yes: bool) -> None:
 def _way_back(home: "Home") -> "ReleaseInUse":
     import os
 
+    from packaging.version import Version
+
     from trunkline.errors import TrunklineError
     from trunkline.home.releases import read_release_in_use
 
@@ -176,6 +178,13 @@ def _way_back(home: "Home") -> "ReleaseInUse":
     if record is None or record.before == record.release:
         raise TrunklineError(
             "There is no former release to go back to.", hint="Only an update of this home leaves one."
+        )
+    # Back and forth without an update would restore a backup of before the first one, and move newer data aside.
+    if Version(record.before.version) > Version(record.release.version):
+        raise TrunklineError(
+            f"Trunkline {record.release.version} is the former release already.",
+            hint=f'"trunkline update" changes to {record.before.version} again, with a trial and a backup of now. '
+            "Nothing was changed.",
         )
     if not os.access(record.before.python, os.X_OK):
         raise TrunklineError(

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from cronsim import CronSim
 
+from trunkline_pulse.armer import OUTAGE, first_moment
 from trunkline_pulse.due_times import MAX_DUES, take_dues
 from trunkline_pulse.schedule import Schedule, schedule_problem
 from trunkline_pulse.times import dues_between, jittered, next_due, next_dues
@@ -214,3 +215,15 @@ def test_a_time_beyond_the_calendar_is_a_problem(field: str, text: str) -> None:
     except msgspec.ValidationError:
         return
     assert schedule_problem(schedule) is not None
+
+
+def test_a_schedule_that_comes_later_counts_from_now() -> None:
+    """A file of a restored block makes up for nothing; one that was saved in an outage, or is known, misses nothing."""
+    schedule = Schedule(instruction="x", every=60)
+    now = BEGIN + timedelta(days=30)
+    for saved, seen, first in (
+        (BEGIN, now, now),
+        (now - OUTAGE, now, now - OUTAGE),
+        (BEGIN, None, BEGIN),
+    ):
+        assert first_moment(schedule, saved, seen, BERLIN) == first

@@ -237,6 +237,23 @@ async def test_a_run_whose_request_was_lost_begins_once(running: BlockClient) ->
     assert found.record.turn == view.record.turn and effects(running.workspace) == ["build"]
 
 
+async def test_old_records_of_runs_are_forgotten(
+    running: BlockClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest runs stay, and so does an old one that waits for a person."""
+    monkeypatch.setattr("trunkline_workflow.runs.KEPT_RUNS", 1)
+    runs = await install(running, DEPLOY_APP)
+    old = utc_now() - timedelta(days=40)
+    waiting = await begin(runs, DEPLOY_APP, version="1")
+    await runs.files.save(msgspec.structs.replace(waiting.record, started_at=old))
+    text = workflow("short", "id: a, type: action, action: effect, args: {mark: x}")
+    ended = await begin(await install(running, text), text)
+    await runs.files.save(msgspec.structs.replace(ended.record, started_at=old))
+    last = await begin(runs, text)
+    kept = {record.start.run for record in await runs.list()}
+    assert kept == {waiting.record.start.run, last.record.start.run}
+
+
 def results(events: Any) -> list[str]:
     return [event.output for event in events if isinstance(event, ToolEnded)]
 

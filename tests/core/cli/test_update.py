@@ -209,6 +209,8 @@ def test_going_back_from_a_newer_format_restores_and_deletes_nothing(installatio
     assert here.version() == "0.1.0" and json.loads((here.home / "form.json").read_text())["form"] == 2
     assert (here.home / "memory/garden.md").read_text() == "before\n"
     assert [file.read_text() for file in here.home.glob("replaced-*/memory/garden.md")] == ["after\n"]
+    again = here.run("update", "--back", "--yes")
+    assert again.returncode == 1 and "former release already" in again.stderr and here.version() == "0.1.0"
 
 
 def test_a_source_checkout_is_updated_with_git(trunkline: Run) -> None:

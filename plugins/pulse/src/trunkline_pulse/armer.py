@@ -13,6 +13,7 @@ import msgspec
 
 from trunkline import RemoteFault, Unavailable
 from trunkline.api.bus import Bus, BusError, key_of
+from trunkline.api.memory import utc_now
 from trunkline.api.schedule import SCHEDULE_DUE, SCHEDULE_TIMER, ScheduleDue, ScheduleState
 from trunkline_pulse.schedule import Schedule
 from trunkline_pulse.schedule_store import FoundSchedule, Place, ScheduleStore
@@ -22,6 +23,11 @@ log = logging.getLogger(__name__)
 
 FIRST_BEAT = timedelta(seconds=60)
 """An interval that begins at most so long before its file was saved has its first due time at its beginning."""
+
+OUTAGE = timedelta(hours=1)
+"""A schedule that is seen for the first time so long after its file was saved counts from now: it came with a restored
+block or from another home, and what it would have done before is no outage of this platform.
+"""
 
 Report = Callable[[FoundSchedule], Awaitable[None]]
 """Tells the owner of a file that must be corrected."""
@@ -105,7 +111,8 @@ class Armer:
         schedule = found.schedule
         due = None
         if schedule is not None and schedule.enabled:
-            after = first_moment(schedule, found.file.modified_at, self._zone)
+            seen = None if old is not None else utc_now()
+            after = first_moment(schedule, found.file.modified_at, seen, self._zone)
             if base.next_due is not None and base.next_due <= after:
                 after = base.next_due - timedelta(
                     microseconds=1
@@ -131,8 +138,12 @@ class Armer:
             await self._bus.delete(SCHEDULE_TIMER, sequence, missing_ok=True)
 
 
-def first_moment(schedule: Schedule, saved: datetime, zone: ZoneInfo) -> datetime:
-    """Return the instant after which a schedule that was saved then is due."""
+def first_moment(schedule: Schedule, saved: datetime, seen: datetime | None, zone: ZoneInfo) -> datetime:
+    """Return the instant after which a schedule that was saved then is due. ``seen`` is the time at which it is seen
+    for the first time, None if it is known already.
+    """
+    if seen is not None and seen - saved > OUTAGE:
+        return seen
     if schedule.every and schedule.start is not None:
         start = schedule.instant(schedule.start, zone)
         if start <= saved <= start + FIRST_BEAT:

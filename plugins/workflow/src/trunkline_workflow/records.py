@@ -86,6 +86,16 @@ class WorkflowFiles:
         records = [_decode(file.content) for file in await read_files(self._bus, tuple(paths))]
         return tuple(sorted((one for one in records if one), key=lambda one: one.started_at, reverse=True))
 
+    async def forget(self, records: Iterable[RunRecord]) -> None:
+        """Delete the records of runs. Their conversations stay."""
+        gone = tuple(self._path(run_path(record.start.run)) for record in records)
+        if gone:
+            await self._write({}, f"forget {len(gone)} old runs of workflows", gone=gone)
+
+    async def count_runs(self) -> int:
+        """Return the number of records."""
+        return len(await self._names(RUNS, ".json"))
+
     async def _names(self, folder: str, ending: str) -> tuple[str, ...]:
         try:
             request = ListMemory(path=self._path(folder))

@@ -27,6 +27,9 @@ LAST = "last"
 REPEATED = timedelta(hours=12)
 """The time in which the request of a run is repeated."""
 
+KEPT_RUNS, KEPT = 200, timedelta(days=30)
+"""A block keeps its newest 200 runs, those of the last 30 days, and those that wait for a person."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunView:
@@ -117,7 +120,17 @@ class Runs:
         earlier = continued.record.start.run if continued else ""
         record = RunRecord(start=start, started_at=utc_now(), continues=earlier)
         await self.files.save(record, new=True)
-        return await self._accepted(record)
+        accepted = await self._accepted(record)
+        await self._forget_old()
+        return accepted
+
+    async def _forget_old(self) -> None:
+        if await self.files.count_runs() <= KEPT_RUNS:
+            return
+        since = utc_now() - KEPT
+        old = [one for one in (await self.list())[KEPT_RUNS:] if one.started_at < since]
+        waiting = {one.turn for one in await self.gateway.waiting()} if old else set()
+        await self.files.forget(one for one in old if one.turn not in waiting)
 
     async def list(self) -> tuple[RunRecord, ...]:
         """Return the records, newest first."""
