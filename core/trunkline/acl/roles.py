@@ -98,6 +98,7 @@ GATEWAY = Role(
         s.PANIC,  # stops everything; it cannot release the stop
         s.BUDGET_EVENT,  # the owner resets a budget in the web app
         s.SCHEDULE_TIMER,
+        s.SCHEDULE_DUE,  # the owner runs a schedule now in the web app
     ),
     counts=(s.BUDGET_COUNTER,),
     subscribes=(

@@ -187,6 +187,10 @@ def _takes_arguments(item: Any, count: int) -> bool:
 def _route(item: HttpRoute) -> Problem:
     if not item.path.startswith("/") or ".." in item.path:
         return f"has the path {item.path!r}; it must begin with / and have no .."
+    if item.by_block and (item.public or "{block}" not in item.path):
+        return (
+            f"has the path {item.path!r}; a route by block needs a credential and has {{block}} in its path"
+        )
     return None if item.methods else "has no methods"
 
 

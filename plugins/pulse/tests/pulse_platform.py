@@ -28,10 +28,10 @@ class Models:
 
 
 @asynccontextmanager
-async def pulse_platform(**config: Any) -> AsyncIterator[Platform]:
+async def pulse_platform(*, plugins: tuple[object, ...] = (), **config: Any) -> AsyncIterator[Platform]:
     """A platform with a scripted model."""
     settings = {"runtime.provider_adapter": "scripted", "plugins.pulse.time_zone": "UTC", **config}
-    async with platform(plugins=[Models()], config=settings) as running:
+    async with platform(plugins=[Models(), *plugins], config=settings) as running:
         yield running
 
 

@@ -68,6 +68,9 @@ HOLDERS = tuple(Identity(id=f"{scope}-token", type="owner", scope=scope) for sco
 
 LIMITED = Identity(id="limited-token", type="owner", blocks=("main",))
 
+GUEST = Identity(id="guest")
+"""Somebody with whom nothing is shared."""
+
 
 class Routes:
     """A plugin with routes of three kinds."""
@@ -78,6 +81,8 @@ class Routes:
             HttpRoute("/default", ("GET",), said),
             HttpRoute("/chat", ("GET",), said, scope=TokenScope.CHAT),
             HttpRoute("/open", ("GET",), said, public=True),
+            HttpRoute("/in/{block}", ("GET",), said, scope=TokenScope.READ, by_block=True),
+            HttpRoute("/in/{block}", ("POST",), said, by_block=True),
         ]
 
 
@@ -91,7 +96,7 @@ async def said(request: object) -> object:
 async def shared(anyio_backend: str) -> AsyncIterator[Environment]:
     """A platform where a monitor lists models. Without one the gateway would wait half a minute for the list."""
     async with (
-        started_environment(Visitors(*HOLDERS, LIMITED), Routes()) as env,
+        started_environment(Visitors(*HOLDERS, LIMITED, GUEST), Routes()) as env,
         service(env.bus, name="monitor", version="1.0.0") as monitor,
     ):
         await monitor.add(LIST_MODELS, no_models)
@@ -209,6 +214,23 @@ async def test_routes_of_plugins_are_for_the_owner_unless_they_say_less(
         assert (await client.get(f"/x/{owner}{path}", headers=limited)).status_code == 403
     assert (await client.get(f"/x/{owner}/open")).status_code == 200
     assert (await client.get(f"/x/{owner}/chat")).status_code == 401
+
+
+async def test_a_route_by_block_is_for_whom_the_block_is_shared_with(
+    env: Environment, client: httpx.AsyncClient
+) -> None:
+    """A token for some blocks reaches these blocks only. A block that is not shared does not exist, and who may read
+    one may not do what needs more."""
+    plugins = env.platform.instance.workers["gateway"].context.plugins
+    owner = next(one.owner for one in plugins.http_routes() if one.item.path == "/default")
+
+    async def status(method: str, block: str, who: str) -> int:
+        return (await client.request(method, f"/x/{owner}/in/{block}", headers={HEADER: who})).status_code
+
+    assert [await status("GET", "main", who) for who in ("read-token", LIMITED.id, GUEST.id)] == [200, 200, 404]
+    assert [await status("GET", block, LIMITED.id) for block in ("other", "No-Name")] == [404, 404]
+    assert [await status("POST", "main", who) for who in ("read-token", LIMITED.id)] == [403, 200]
+    assert (await client.get(f"/x/{owner}/in/main")).status_code == 401
 
 
 async def test_a_web_socket_needs_its_scope(env: Environment) -> None:

@@ -17,6 +17,7 @@ const ActivityPage = lazy(() => import("./activity/ActivityPage"));
 const ApprovalsPage = lazy(() => import("./approvals/ApprovalsPage"));
 const McpPage = lazy(() => import("./mcp/McpPage"));
 const MemoryPage = lazy(() => import("./memory/MemoryPage"));
+const SchedulesPage = lazy(() => import("./schedules/SchedulesPage"));
 const SettingsPage = lazy(() => import("./settings/SettingsPage"));
 const SignInPage = lazy(() => import("./session/SignInPage"));
 const SetupPage = lazy(() => import("./setup/SetupPage"));
@@ -50,6 +51,7 @@ export function App() {
             {page === "chat" && <ChatPage name={name} part={part} />}
             {page === "approvals" && <ApprovalsPage />}
             {page === "blocks" && <BlocksPage />}
+            {page === "schedules" && <SchedulesPage />}
             {page === "account" && <AccountPage />}
             {page === "settings" && <SettingsPage name={name} />}
             {page === "mcp" && <McpPage />}

@@ -121,6 +121,9 @@ class HttpRoute:
     ``scope`` is what the token of a request must permit. Only the owner has the default: Trunkline cannot know what a
     plugin's route shows or changes, and does not check blocks for it. So a token for some blocks is refused. A
     ``public`` route needs no credential.
+
+    The path of a ``by_block`` route has the parameter ``{block}``. The gateway admits whoever may do ``scope`` in that
+    block, as it does for its own routes: a block that the sender may not read is 404, and a smaller right is 403.
     """
 
     path: str
@@ -128,6 +131,7 @@ class HttpRoute:
     endpoint: Callable[[Any], Awaitable[Any]]
     public: bool = False
     scope: TokenScope = TokenScope.OWNER
+    by_block: bool = False
 
 
 @dataclass(frozen=True, slots=True)

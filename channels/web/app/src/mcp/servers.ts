@@ -1,7 +1,7 @@
 /** The MCP servers: routes of the plugin, which the OpenAPI document does not have. */
-import { ApiError, errorOf } from "../api/client";
+import { askPlugin, unlessOff } from "../api/plugin";
 
-const PLACE = "/x/trunkline-mcp/servers";
+const PLACE = "trunkline-mcp/servers";
 
 /** A server of the files. `env` and `headers` have the variable behind each name; null is a text that is in the file. */
 export interface Server {
@@ -33,14 +33,7 @@ export interface Servers {
 export type Entry = Record<string, unknown>;
 
 /** All servers; `null` if the plugin is off. */
-export async function loadServers(): Promise<Servers | null> {
-  try {
-    return await ask<Servers>("");
-  } catch (failure) {
-    if (failure instanceof ApiError && failure.status === 404) return null;
-    throw failure;
-  }
-}
+export const loadServers = () => unlessOff(ask<Servers>(""));
 
 export const addServer = (name: string, block: string, entry: Entry) => ask<Servers>("", "POST", { name, block, entry });
 
@@ -50,12 +43,6 @@ export const removeServer = (server: string) => ask<Servers>("/remove", "POST", 
 
 export const testServer = (server: string) => ask<Server>("/test", "POST", { server });
 
-async function ask<T>(path: string, method = "GET", body?: object): Promise<T> {
-  const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-  const response = await fetch(`${PLACE}${path}`, { method, credentials: "same-origin", ...sent }).catch(() => {
-    throw new ApiError(0, "unreachable", "", "");
-  });
-  const data: unknown = await response.json().catch(() => null);
-  if (!response.ok) throw errorOf(response, data);
-  return data as T;
+function ask<T>(path: string, method = "GET", body?: object): Promise<T> {
+  return askPlugin<T>(`${PLACE}${path}`, method, body);
 }

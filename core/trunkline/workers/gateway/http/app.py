@@ -1,5 +1,6 @@
 """The gateway's HTTP application: all routes behind the authentication middleware."""
 
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from opentelemetry import trace
@@ -10,11 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
+from trunkline.contracts.blocks.paths import is_block_name
 from trunkline.contracts.gateway.access import HttpRoute
 from trunkline.errors import ErrorCode, TrunklineError
 from trunkline.plugins.ownership import OwnedItem
 from trunkline.runtime.http.auth_middleware import AuthMiddleware
-from trunkline.workers.gateway.http.app_state import AppState
+from trunkline.workers.gateway.errors import refusal
+from trunkline.workers.gateway.http.app_state import AppState, sender_of, services_of
 from trunkline.workers.gateway.http.openapi import openapi_document as openapi
 from trunkline.workers.gateway.http.responses import error_response, exception_response
 from trunkline.workers.gateway.http.route_table import AnyRoute, described_routes
@@ -24,6 +27,8 @@ from trunkline.workers.gateway.http.static_files import site_routes
 from trunkline_bus import BusError, Refusal
 
 __all__ = ["AppState", "build_app", "open_paths"]
+
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 tracer = trace.get_tracer("trunkline.gateway")
 
@@ -89,7 +94,22 @@ def open_paths(state: AppState) -> frozenset[str]:
 def _plugin_route(route: OwnedItem[HttpRoute]) -> ScopedRoute:
     own = route.item
     scope = None if own.public else own.scope
-    return ScopedRoute(_path(route), own.endpoint, methods=own.methods, scope=scope, all_blocks=True)
+    endpoint = _by_block(own) if own.by_block else own.endpoint
+    return ScopedRoute(_path(route), endpoint, methods=own.methods, scope=scope, all_blocks=not own.by_block)
+
+
+def _by_block(route: HttpRoute) -> Endpoint:
+    """Return the endpoint behind a check of what the sender may do in the block that the path names."""
+
+    async def checked(request: Request) -> Response:
+        block = request.path_params["block"]
+        if not is_block_name(block):
+            raise refusal(ErrorCode.NOT_FOUND)
+        await services_of(request).access.require(sender_of(request).identity, route.scope, block)
+        response: Response = await route.endpoint(request)
+        return response
+
+    return checked
 
 
 def _path(route: OwnedItem[HttpRoute]) -> str:
