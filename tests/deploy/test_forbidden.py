@@ -250,7 +250,8 @@ DEADLINES = {
     "$JS.ACK.TIMERS.deadlines.1.1.1.1700000000000000000.0",
 }
 SCHEDULES = {
-    "trunkline.schedule.timer.main.briefing", "trunkline.schedule.due.main.briefing", *reads("KV_schedules", "KV_scheduled-turns"),
+    "trunkline.schedule.timer.main.briefing", "trunkline.schedule.due.main.briefing",
+    *reads("KV_schedules", "KV_scheduled-turns"),
     "$KV.schedules.key", "$KV.scheduled-turns.key", "$JS.API.STREAM.MSG.DELETE.SCHEDULES",
     *(f"$JS.API.CONSUMER.{verb}.SCHEDULES.schedules" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
     "$JS.ACK.SCHEDULES.schedules.1.1.1.1700000000000000000.0",

@@ -16,7 +16,11 @@ __all__ = ["axe"]
 
 pytestmark = pytest.mark.anyio
 
-LATER = f'instruction = "say:watered"\ntime_zone = "Asia/Tokyo"\nat = {utc_now() + timedelta(days=2):%Y-%m-%d}T06:30:00\n'
+LATER = f"""\
+instruction = "say:watered"
+time_zone = "Asia/Tokyo"
+at = {utc_now() + timedelta(days=2):%Y-%m-%d}T06:30:00
+"""
 
 
 async def test_a_schedule_is_run_paused_and_removed_on_a_phone(

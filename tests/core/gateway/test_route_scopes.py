@@ -227,7 +227,11 @@ async def test_a_route_by_block_is_for_whom_the_block_is_shared_with(
     async def status(method: str, block: str, who: str) -> int:
         return (await client.request(method, f"/x/{owner}/in/{block}", headers={HEADER: who})).status_code
 
-    assert [await status("GET", "main", who) for who in ("read-token", LIMITED.id, GUEST.id)] == [200, 200, 404]
+    assert [await status("GET", "main", who) for who in ("read-token", LIMITED.id, GUEST.id)] == [
+        200,
+        200,
+        404,
+    ]
     assert [await status("GET", block, LIMITED.id) for block in ("other", "No-Name")] == [404, 404]
     assert [await status("POST", "main", who) for who in ("read-token", LIMITED.id)] == [403, 200]
     assert (await client.get(f"/x/{owner}/in/main")).status_code == 401

@@ -118,7 +118,11 @@ def test_hook_results_may_be_a_generator_a_list_or_none(load):
         ("trunkline_messages", lambda: [dict], "is not a subclass of trunkline.api.bus.Payload"),
         ("trunkline_commands", lambda: [print], "is not a click.Command"),
         ("trunkline_http_routes", lambda: [HttpRoute("x", ("GET",), print)], "must begin with /"),
-        ("trunkline_http_routes", lambda: [HttpRoute("/x", ("GET",), print, by_block=True)], "{block} in its path"),
+        (
+            "trunkline_http_routes",
+            lambda: [HttpRoute("/x", ("GET",), print, by_block=True)],
+            "{block} in its path",
+        ),
         ("trunkline_passkey_verifiers", lambda: [NoAlgorithms()], "has no algorithms"),
         ("trunkline_push_senders", lambda: [BlockingSender()], "must have `async def check`"),
         ("trunkline_static_sites", lambda: [StaticSite(Path("site"))], "must be absolute"),
