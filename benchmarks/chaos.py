@@ -13,6 +13,7 @@ from pathlib import Path
 
 import anyio
 
+from benchmarks import channel_kills
 from benchmarks.chaos_report import report
 from tests.chaos.chaos_run import Order, Outcome, run
 from tests.chaos.disks import why_not
@@ -65,6 +66,7 @@ def parse_order() -> tuple[Order, bool]:
         choices=("kill", "stop", "drain", "cut"),
         help="only this kind of fault, such as kill: SIGKILL",
     )
+    parser.add_argument("--channel", metavar="NAME", help="kill the process of a channel (or of all) instead")
     parser.add_argument("--keep", action="store_true", help="keep the home folder with the logs in any case")
     given = parser.parse_args()
     if given.full_disk and (reason := why_not()):
@@ -86,6 +88,8 @@ def parse_order() -> tuple[Order, bool]:
 
 def main() -> None:
     """Run and print; exits with 1 when a promise was broken."""
+    if any(word.partition("=")[0] == "--channel" for word in sys.argv):
+        return channel_kills.main()
     order, keep = parse_order()
     home = Path(tempfile.mkdtemp(prefix=f"trunkline-chaos-{order.seed}-"))
     outcome = run_chaos(order, home)

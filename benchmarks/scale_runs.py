@@ -21,9 +21,10 @@ from tests.scale.concurrent_conversations import ConcurrentConversations
 from tests.scale.effect_tool import PLUGIN, job, job_counts, runners
 from tests.scale.invariants import verdict
 from tests.scale.partition_assignment import settled
-from tests.support.processes import ProcessPlatform, WorkerProcess, process_platform
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.testing.worker_process import WorkerProcess
 
 PARTITIONS = 8
 SLOTS = 2

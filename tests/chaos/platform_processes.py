@@ -17,8 +17,9 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from tests.ports import free_port
-from tests.support.processes import ProcessPlatform, WorkerProcess, process_platform
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.testing.platform import PlatformClient
+from trunkline.testing.worker_process import WorkerProcess
 from trunkline_bus import EmbeddedServer, connect
 
 from .disks import Disk, small_disk

@@ -11,7 +11,6 @@ from typing import Any
 import anyio
 import httpx
 
-from tests.support.processes import WorkerProcess
 from trunkline.acl.accounts import accounts_config, password_variable
 from trunkline.acl.roles import all_roles
 from trunkline.acl.subject_permissions import inbox_prefix
@@ -20,6 +19,7 @@ from trunkline.config.editor import write_settings
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.platform import DEFAULTS, PlatformClient, clean_environ
+from trunkline.testing.worker_process import WorkerProcess
 from trunkline_bus import Bus, BusSettings, connect
 
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from tests.support.processes import ProcessPlatform, WorkerProcess
+from tests.support.processes import ProcessPlatform
 from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.testing.worker_process import WorkerProcess
 
 ALL_WORKERS: tuple[WorkerKind, ...] = ("gateway", "monitor", "tools", "memory")
 

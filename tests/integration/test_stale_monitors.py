@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 
-from tests.support.processes import ProcessPlatform, WorkerProcess, process_platform
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.feed_messages import TextDelta
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
+from trunkline.testing.worker_process import WorkerProcess
 
 from .approval_helpers import asking, decide, question_of, write
 from .shared_platforms import ALL_WORKERS, shared_platform

@@ -167,6 +167,12 @@ class Forking:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Fork while tests run."""
+        with self.installed():
+            return (yield)
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Fork within the context; the server ends with it."""
         forking = self
 
         def start(process: subprocess.Popen[Any], *given: Any, **named: Any) -> None:
@@ -176,7 +182,7 @@ class Forking:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(subprocess.Popen, "_execute_child", start)
             try:
-                return (yield)
+                yield
             finally:
                 self._server.close()
 

@@ -10,12 +10,14 @@ import re
 import socket
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import WSMsgType, web
+
+from trunkline.api.testing import ScriptedFaults
 
 BOT_ID, APPLICATION, ROLE, OWNER, STRANGER = 4_242_424_242_424_242, 777, 888, 1001, 2002
 SERVER, CHANNEL, THREAD, HIDDEN = 9001, 9100, 9200, 9300
@@ -49,24 +51,6 @@ class Shown:
 
 
 @dataclass
-class Fault:
-    """What happens to the next request of a route. ``before`` and ``after`` are called around its effect; ``answer``
-    replaces its effect; ``lost`` closes the connection without an answer.
-    """
-
-    route: str
-    answer: tuple[int, dict[str, Any]] | None = None
-    before: Callable[[], None] | None = None
-    after: Callable[[], None] | None = None
-    lost: bool = False
-
-    @property
-    def early(self) -> bool:
-        """Report whether it happens before the effect."""
-        return self.before is not None or self.answer is not None
-
-
-@dataclass
 class GatewaySession:
     """A session of the gateway: its events, and the connection that it has now."""
 
@@ -96,7 +80,7 @@ class DiscordServer:
     def __init__(self) -> None:
         self.url = ""
         self.messages: dict[int, Shown] = {}
-        self.faults: list[Fault] = []
+        self.faults: ScriptedFaults[tuple[int, dict[str, Any]]] = ScriptedFaults()
         self.calls: list[str] = []
         self.files: dict[str, bytes] = {}
         self.commands: list[dict[str, Any]] = []
@@ -287,11 +271,8 @@ class DiscordServer:
         open_to_all = "{token}" in route
         if not open_to_all and request.headers.get("Authorization") != f"Bot {TOKEN}":
             return web.json_response({"message": "401: Unauthorized", "code": 0}, status=401)
-        early = self._fault(route, early=True)
-        if early is not None and early.before is not None:
-            early.before()
-        if early is not None and early.answer is not None:
-            status, body = early.answer
+        if (replaced := self.faults.begin(route)) is not None:
+            status, body = replaced
             headers = {}
             if status == 429:
                 after = str(body["retry_after"])
@@ -302,19 +283,9 @@ class DiscordServer:
                 }  # fmt: skip
             return web.json_response(body, status=status, headers=headers)
         answer: web.StreamResponse = await handler(request)
-        late = self._fault(route, early=False)
-        if late is not None and late.after is not None:
-            late.after()
-        if late is not None and late.lost and request.transport is not None:
+        if self.faults.end(route) and request.transport is not None:
             request.transport.close()
         return answer
-
-    def _fault(self, route: str, *, early: bool) -> Fault | None:
-        for fault in self.faults:
-            if fault.route == route and fault.early == early:
-                self.faults.remove(fault)
-                return fault
-        return None
 
     async def gateway_bot(self, request: web.Request) -> web.Response:
         limit = {"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": 1}

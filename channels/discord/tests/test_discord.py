@@ -10,7 +10,7 @@ import pytest
 from trunkline import ConfigError, Unavailable
 from trunkline.api.channel import STATE_PREFIX, AccountState
 from trunkline.api.gateway import SendMessage
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import ScriptedFault, ScriptedGateway, running_channel, wait_until
 from trunkline.api.turn import FeedEvent, TextDelta, TurnEnded
 from trunkline.contracts.turns.feed_messages import TextReset
 from trunkline_discord.channel import DiscordChannel
@@ -26,7 +26,6 @@ from .discord_server import (
     THREAD,
     TOKEN,
     DiscordServer,
-    Fault,
     discord_server,
     dm_of,
 )
@@ -50,16 +49,6 @@ def channel(server: DiscordServer, **more: object) -> DiscordChannel:
 
 
 @asynccontextmanager
-async def running(one: DiscordChannel, gateway: ScriptedGateway) -> AsyncIterator[None]:
-    """The channel runs in this block."""
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(one.run, gateway)
-            yield
-            tasks.cancel_scope.cancel()
-
-
-@asynccontextmanager
 async def talking(
     answer: object = None, **more: object
 ) -> AsyncIterator[tuple[DiscordServer, ScriptedGateway, DiscordChannel]]:
@@ -67,7 +56,7 @@ async def talking(
     gateway = ScriptedGateway(answer) if answer else ScriptedGateway(blocks=("main", "garden"))  # type: ignore[arg-type]
     async with gateway, discord_server() as server:
         one = channel(server, **more)
-        async with running(one, gateway):
+        async with running_channel(one, gateway):
             await wait_until(lambda: server.commands)
             yield server, gateway, one
         assert server.problems == []
@@ -116,12 +105,12 @@ async def test_what_looks_like_markdown_or_a_mention_is_shown_as_it_is() -> None
 async def test_messages_that_discord_repeats_are_answered_once() -> None:
     """The same messages again begin no turn and show nothing, also after a restart of the channel."""
     async with ScriptedGateway() as gateway, discord_server() as server:
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("one")
             server.say("/help")
             await wait_until(lambda: len(server.seen()) == 2)
             server.repeat()
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: server.identified == 2)
             server.repeat()
             server.say("two")
@@ -206,7 +195,7 @@ async def test_commands_that_are_set_already_are_not_set_again() -> None:
     """A restart asks which commands there are, and changes nothing."""
     async with ScriptedGateway() as gateway, discord_server() as server:
         for number in (1, 2):
-            async with running(channel(server), gateway):
+            async with running_channel(channel(server), gateway):
                 server.say(f"message {number}")
                 await wait_until(lambda: len(server.seen()) == number)  # noqa: B023 the wait ends in this iteration
         assert server.calls.count("PUT /applications/{application}/commands") == 1
@@ -230,7 +219,7 @@ async def test_an_approval_has_buttons_until_it_is_decided() -> None:
     """A press decides; a decision elsewhere, also while the channel was down, takes the buttons away."""
     async with ScriptedGateway() as gateway, discord_server() as server:
         first, second, third = (gateway.request_approval(f"Send mail {number}?") for number in range(3))
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: len(server.shown()) == 3)
             buttons = server.shown()[0].buttons
             assert buttons == {
@@ -243,7 +232,7 @@ async def test_an_approval_has_buttons_until_it_is_decided() -> None:
             gateway.settle(second, allow=True, by="terminal")
             await wait_until(lambda: not server.shown()[1].buttons)
         gateway.settle(third, allow=True, by="terminal")
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: not server.shown()[2].buttons)
         assert len(server.shown()) == 3
     assert gateway.decided == [(first.turn, first.call, False)]
@@ -255,7 +244,7 @@ async def test_an_approval_has_buttons_until_it_is_decided() -> None:
 async def test_an_answer_of_discord_that_is_lost_repeats_nothing(route: str) -> None:
     """The connection breaks after Discord has acted: the post is shown once."""
     async with talking() as (server, _, _):
-        server.faults.append(Fault(route, lost=True))
+        server.faults.append(ScriptedFault(route, lost=True))
         server.say("one")
         server.say("two")
         await wait_until(lambda: {"You said: one", "You said: two"} <= {*server.seen()})
@@ -280,7 +269,7 @@ async def test_a_passing_error_of_discord_loses_nothing(
 ) -> None:
     """After an error that passes, each message is answered once."""
     async with ScriptedGateway() as gateway, discord_server() as server:
-        server.faults.append(Fault(route, answer=answer))
+        server.faults.append(ScriptedFault(route, answer=answer))
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_supervise, channel(server), gateway)
@@ -336,11 +325,11 @@ async def test_a_start_reads_what_was_missed_and_nothing_old() -> None:
         old = server.say("long ago", tell=False)
         server.messages[old].id = server._id_at(1_700_000_000)
         server.messages = {one.id: one for one in server.messages.values()}
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("one")
             await wait_until(lambda: len(server.seen()) == 1)
         server.say("two", tell=False)
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: server.seen() == ["You said: one", "You said: two"])
     assert [message.content for message in gateway.sent] == ["one", "two"]
 
@@ -348,7 +337,7 @@ async def test_a_start_reads_what_was_missed_and_nothing_old() -> None:
 async def test_of_two_processes_with_one_bot_the_second_waits(caplog: pytest.LogCaptureFixture) -> None:
     """The second process does not connect until the first ends, says who serves the bot, and then goes on."""
     async with ScriptedGateway() as gateway, discord_server() as server, anyio.create_task_group() as tasks:
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("one")
             await wait_until(lambda: server.seen() == ["You said: one"])
             tasks.start_soon(channel(server).run, gateway)
@@ -437,7 +426,7 @@ async def test_the_token_is_in_no_log_and_no_error(
     for name in ("hikari", "aiohttp", "asyncio", ""):
         logging.getLogger(name).setLevel(1)
     async with talking() as (server, _, one):
-        server.faults.append(Fault(SEND, lost=True))
+        server.faults.append(ScriptedFault(SEND, lost=True))
         server.say("hello")
         await wait_until(lambda: server.seen() == ["You said: hello"])
         assert secret not in repr(vars(one))

@@ -6,11 +6,11 @@ import pytest
 
 from trunkline.api.channel import Attachment
 from trunkline.api.gateway import SendMessage
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import ScriptedFault, ScriptedGateway, running_channel, wait_until
 from trunkline.api.turn import TextDelta, ToolEnded, TurnEnded
 
-from .discord_server import TOKEN, Fault, discord_server
-from .test_discord import SEND, channel, running
+from .discord_server import TOKEN, discord_server
+from .test_discord import SEND, channel
 
 pytestmark = pytest.mark.anyio
 
@@ -34,11 +34,11 @@ async def test_files_of_an_agent_are_shown_once(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("DISCORD_BOT_TOKEN", TOKEN)
     async with ScriptedGateway(giving) as gateway, discord_server() as server:
         gateway.files["a/chart"] = b"\x89PNG picture"
-        async with running(channel(server), gateway):
-            server.faults += [Fault(SEND, lost=True), Fault(SEND, lost=True)]
+        async with running_channel(channel(server), gateway):
+            server.faults += [ScriptedFault(SEND, lost=True), ScriptedFault(SEND, lost=True)]
             server.say("go")
             await wait_until(lambda: len(server.shown()) == 2 and "gone.pdf" in server.seen()[0])
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("again")
             await wait_until(lambda: len(server.shown()) == 4 and "gone.pdf" in server.seen()[2])
         shown = server.shown()

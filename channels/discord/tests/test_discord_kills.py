@@ -4,26 +4,24 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.chat_installation import ChatInstallation, chat_installation, random_kills
-from trunkline.api.testing import wait_until
+from trunkline.api.testing import ChannelInstallation, ScriptedFault, wait_until
 
-from .discord_server import OWNER, TOKEN, DiscordServer, Fault, discord_server
+from .discord_server import DiscordServer
+from .installed_channel import installed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
-Running = tuple[ChatInstallation, DiscordServer]
+KILLS = 4
+"""Random kills. ``python -m benchmarks.chaos --channel discord`` makes more."""
+
+Running = ChannelInstallation[DiscordServer]
 
 
 @pytest.fixture(scope="module")
 async def running(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    """The installation, which the tests of this module share. The first start is over: from then on nothing is lost."""
-    async with discord_server() as server:
-        section = {"owners": [OWNER], "api_url": server.url, "edit_seconds": 0.05, "lease_seconds": 1}
-        home, environ = tmp_path_factory.mktemp("home"), {"DISCORD_BOT_TOKEN": TOKEN}
-        async with chat_installation(home, "discord", section, server, environ) as installation:
-            await installation.start()
-            await wait_until(lambda: server.commands)
-            yield installation, server
+    """The installation, which the tests of this module share."""
+    async with installed(tmp_path_factory.mktemp("home")) as installation:
+        yield installation
 
 
 STARTING = ("GET /gateway/bot", "POST /users/@me/channels", "GET /channels/{channel}/messages")
@@ -39,13 +37,13 @@ async def test_a_kill_between_two_steps_loses_and_repeats_nothing(
     running: Running, route: str, when: str
 ) -> None:
     """The process ends before Discord acts, or after it acted and before the process knows."""
-    installation, server = running
+    installation, server = running, running.service
     word = f"step{STEPS.index((route, when))}"
     if route in STARTING:
         installation.channels.kill()
     else:
         await installation.start()
-    server.faults.append(Fault(route, **{when: installation.channels.kill}))  # type: ignore[arg-type]
+    server.faults.append(ScriptedFault(route, **{when: installation.channels.kill}))  # type: ignore[arg-type]
     installation.ask(word)
     if not installation.channels.alive:
         installation.channels.launch()
@@ -55,8 +53,8 @@ async def test_a_kill_between_two_steps_loses_and_repeats_nothing(
 
 async def test_random_kills_lose_and_repeat_nothing(running: Running) -> None:
     """Kills at any moment, in the middle of growing answers, while messages arrive."""
-    installation, server = running
-    words = await installation.kill_at_random(random_kills("discord"))
+    installation, server = running, running.service
+    words = await installation.kill_at_random(KILLS)
     server.repeat()
     installation.ask("last")
     await installation.until_answered([*words, "last"])

@@ -4,25 +4,13 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
-
 from trunkline.api.gateway import SendMessage
-from trunkline.api.testing import ScriptedGateway
+from trunkline.api.testing import ScriptedGateway, running_channel
 from trunkline_email.channel import EmailChannel
 
 from .mail_servers import MailServers, mail_servers
 
 Script = Callable[[SendMessage], Iterable[Any]]
-
-
-@asynccontextmanager
-async def running(one: EmailChannel, gateway: ScriptedGateway) -> AsyncIterator[None]:
-    """The channel runs in this block."""
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(one.run, gateway)
-            yield
-            tasks.cancel_scope.cancel()
 
 
 @asynccontextmanager
@@ -35,5 +23,5 @@ async def talking(
         mail_servers(capabilities=capabilities) as servers,
     ):
         one = servers.channel(**more)
-        async with running(one, gateway):
+        async with running_channel(one, gateway):
             yield servers, gateway, one

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import ScriptedGateway, running_channel, wait_until
 
 from .mail_servers import mail_servers
 from .mail_store import OWNER, Fault, MailStore
-from .running_channel import running, talking
+from .running_channel import talking
 
 pytestmark = pytest.mark.anyio
 
@@ -40,7 +40,7 @@ async def test_a_fault_of_imap_loses_and_repeats_nothing(fault: Fault) -> None:
         store = servers.store
         store.say("one")
         store.faults.append(fault)
-        async with running(servers.channel(), gateway):
+        async with running_channel(servers.channel(), gateway):
             await wait_until(lambda: not store.faults)
             store.say("two")
             await wait_until(lambda: len(store.mails()) == 2)
@@ -55,10 +55,10 @@ async def test_a_mail_that_the_server_does_not_give_keeps_no_other_waiting() -> 
         store = servers.store
         store.say("one")
         store.faults.append(Fault("FETCH", "NO corrupt"))
-        async with running(servers.channel(), gateway):
+        async with running_channel(servers.channel(), gateway):
             store.say("two")
             await wait_until(lambda: "You said: two" in store.seen())
-        async with running(servers.channel(), gateway):
+        async with running_channel(servers.channel(), gateway):
             await wait_until(lambda: "You said: one" in store.seen())
     assert len(store.seen()) == 2
 
@@ -124,12 +124,12 @@ async def _restart(change: Callable[[MailStore], None]) -> list[str]:
     """Answer one mail, change the mailbox while nobody reads it, and return what the owner got after one more mail."""
     async with ScriptedGateway() as gateway, mail_servers() as servers:
         store = servers.store
-        async with running(servers.channel(), gateway):
+        async with running_channel(servers.channel(), gateway):
             store.say("one", message_id="<one@owner.test>")
             await wait_until(store.mails)
             await wait_until(lambda: not store.untaken())
         change(store)
-        async with running(servers.channel(), gateway):
+        async with running_channel(servers.channel(), gateway):
             store.say("two")
             await wait_until(lambda: "You said: two" in store.seen())
             await wait_until(lambda: not store.untaken())

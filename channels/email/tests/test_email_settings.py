@@ -14,12 +14,11 @@ from cryptography.x509.oid import NameOID
 
 from trunkline import ConfigError
 from trunkline.api.channel import STATE_PREFIX, AccountState
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import ScriptedGateway, running_channel, wait_until
 from trunkline_email.settings import EmailSettings
 
 from .mail_servers import mail_servers
 from .mail_store import AGENT
-from .running_channel import running
 
 pytestmark = pytest.mark.anyio
 
@@ -69,12 +68,12 @@ async def test_both_servers_are_used_over_tls(tls: str, certificate: Path) -> No
             "imap_host": "localhost",
             "smtp_host": "localhost",
         }
-        async with running(servers.channel(**more, ca_file=certificate), gateway):
+        async with running_channel(servers.channel(**more, ca_file=certificate), gateway):
             servers.store.say("hello")
             await wait_until(servers.store.mails)
         commands = len(servers.store.commands)
         untrusted = servers.channel(**more)
-        async with running(untrusted, gateway):
+        async with running_channel(untrusted, gateway):
             await wait_for_state(gateway, "failing")
         assert "LOGIN" not in servers.store.commands[commands:]
 
@@ -93,7 +92,7 @@ async def test_starttls_that_the_server_does_not_offer_sends_no_password() -> No
     async with (
         ScriptedGateway() as gateway,
         mail_servers() as servers,
-        running(servers.channel(imap_tls="starttls"), gateway),
+        running_channel(servers.channel(imap_tls="starttls"), gateway),
     ):
         await wait_for_state(gateway, "failing")
     assert "LOGIN" not in servers.store.commands

@@ -7,13 +7,15 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
 from aiohttp import web
+
+from trunkline.api.testing import ScriptedFaults
 
 BOT, OWNER, STRANGER, THIRD = "@bot:example.org", "@me:example.org", "@who:other.org", "@third:example.org"
 TOKEN = "syt_Ym90_secretoftheaccount_0000"
@@ -55,24 +57,6 @@ class Shown:
         return str(relation.get("event_id", "")) if relation.get("rel_type") == "m.thread" else ""
 
 
-@dataclass
-class Fault:
-    """What happens to the next call of a name. ``before`` and ``after`` are called around its effect; ``answer``
-    replaces its effect with a status and an error; ``lost`` closes the connection without an answer.
-    """
-
-    name: str
-    answer: tuple[int, dict[str, Any]] | None = None
-    before: Callable[[], None] | None = None
-    after: Callable[[], None] | None = None
-    lost: bool = False
-
-    @property
-    def early(self) -> bool:
-        """Report whether it happens before the effect."""
-        return self.before is not None or self.answer is not None
-
-
 class Refused(Exception):
     """The homeserver refuses a call."""
 
@@ -89,7 +73,7 @@ class Homeserver:
     def __init__(self) -> None:
         self.url = ""
         self.rooms: dict[str, Room] = {}
-        self.faults: list[Fault] = []
+        self.faults: ScriptedFaults[tuple[int, dict[str, Any]]] = ScriptedFaults()
         self.calls: list[str] = []
         self.problems: list[str] = []
         self.left: dict[str, str] = {}
@@ -231,28 +215,15 @@ class Homeserver:
         try:
             if self.signed_out or request.headers.get("Authorization") != f"Bearer {TOKEN}":
                 raise Refused(401, self.signed_out or "M_UNKNOWN_TOKEN")
-            early = self._fault(name, early=True)
-            if early is not None and early.before is not None:
-                early.before()
-            if early is not None and early.answer is not None:
-                status, problem = early.answer
+            if (replaced := self.faults.begin(name)) is not None:
+                status, problem = replaced
                 return web.json_response(problem, status=status)
             answer = await self._serve(name, path, body, request)
         except Refused as refused:
             return refused.response
-        late = self._fault(name, early=False)
-        if late is not None and late.after is not None:
-            late.after()
-        if late is not None and late.lost and request.transport is not None:
+        if self.faults.end(name) and request.transport is not None:
             request.transport.close()
         return answer
-
-    def _fault(self, name: str, *, early: bool) -> Fault | None:
-        for fault in self.faults:
-            if fault.name == name and fault.early == early:
-                self.faults.remove(fault)
-                return fault
-        return None
 
     async def _serve(
         self, name: str, path: list[str], body: dict[str, Any], request: web.Request

@@ -3,10 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import anyio
-
 from trunkline import ConfigError
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import ScriptedGateway, running_channel, wait_until
 from trunkline_matrix.channel import MatrixChannel
 from trunkline_matrix.settings import MatrixSettings
 
@@ -20,16 +18,6 @@ def channel(server: Homeserver, **more: object) -> MatrixChannel:
 
 
 @asynccontextmanager
-async def running(one: MatrixChannel, gateway: ScriptedGateway) -> AsyncIterator[None]:
-    """The channel runs in this block."""
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(one.run, gateway)
-            yield
-            tasks.cancel_scope.cancel()
-
-
-@asynccontextmanager
 async def talking(
     answer: object = None, **more: object
 ) -> AsyncIterator[tuple[Homeserver, ScriptedGateway, MatrixChannel]]:
@@ -37,7 +25,7 @@ async def talking(
     gateway = ScriptedGateway(answer) if answer else ScriptedGateway(blocks=("main", "garden"))  # type: ignore[arg-type]
     async with gateway, homeserver() as server:
         one = channel(server, **more)
-        async with running(one, gateway):
+        async with running_channel(one, gateway):
             await wait_until(lambda: server.calls.count("sync") >= 2)
             yield server, gateway, one
         assert server.problems == []

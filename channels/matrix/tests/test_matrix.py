@@ -7,12 +7,12 @@ import pytest
 
 from trunkline.api.channel import STATE_PREFIX, AccountState
 from trunkline.api.gateway import SendMessage
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import ScriptedFault, ScriptedGateway, running_channel, wait_until
 from trunkline.api.turn import FeedEvent, TextDelta, TurnEnded
 from trunkline.contracts.turns.feed_messages import TextReset
 
-from .homeserver import BOT, DIRECT, GROUP, Fault, homeserver
-from .running_channel import channel, running, talking
+from .homeserver import BOT, DIRECT, GROUP, homeserver
+from .running_channel import channel, talking
 
 pytestmark = pytest.mark.anyio
 
@@ -81,14 +81,14 @@ async def test_what_styles_make_too_long_is_shown_without_them() -> None:
 async def test_messages_that_are_delivered_again_are_answered_once() -> None:
     """An answer of the homeserver that is lost is asked for again, also after a restart. Each message counts once."""
     async with ScriptedGateway() as gateway, homeserver() as server:
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: server.calls.count("sync") >= 2)
-            server.faults += [Fault("sync", lost=True), Fault("sync", lost=True)]
+            server.faults += [ScriptedFault(name, lost=True) for name in ("sync", "sync")]
             server.say("one")
             server.say("/help")
             await wait_until(lambda: len(server.seen()) == 2 and not server.faults)
         server.say("two")
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: "You said: two" in server.seen())
     assert len(server.seen()) == 3
     assert [message.content for message in gateway.sent] == ["one", "two"]
@@ -98,13 +98,13 @@ async def test_messages_that_are_delivered_again_are_answered_once() -> None:
 async def test_a_message_is_taken_again_until_the_gateway_has_it() -> None:
     """While the gateway is away the position stays; who starts next takes the message."""
     async with ScriptedGateway() as gateway, homeserver() as server:
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: server.calls.count("sync") >= 2)
             gateway.away = True
             server.say("hello")
             await wait_until(lambda: not server.waiting)
         gateway.away = False
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: server.seen() == ["You said: hello"])
     assert [message.content for message in gateway.sent] == ["hello"]
 
@@ -113,12 +113,12 @@ async def test_a_gap_of_the_homeserver_is_filled() -> None:
     """A homeserver leaves out what is more than a page: it is read from the room, in its order, once."""
     async with ScriptedGateway() as gateway, homeserver() as server:
         server.timeline_limit = 2
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("0")
             await wait_until(lambda: server.seen() == ["You said: 0"])
         for number in range(1, 10):
             server.say(str(number))
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: len(server.seen()) == 10)
     assert [message.content for message in gateway.sent] == [str(number) for number in range(10)]
 
@@ -128,7 +128,7 @@ async def test_the_first_start_answers_nothing_old() -> None:
     async with ScriptedGateway() as gateway, homeserver() as server:
         server.say("long ago")
         server.rooms[DIRECT].events[-1]["origin_server_ts"] = 1_700_000_000_000
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("now")
             await wait_until(lambda: server.seen() == ["You said: now"])
     assert [message.content for message in gateway.sent] == ["now"]
@@ -202,7 +202,7 @@ async def test_an_answer_of_the_homeserver_that_is_lost_repeats_nothing() -> Non
         yield TurnEnded(reason="stop")
 
     async with talking(growing) as (server, _, _):
-        server.faults += [Fault("send", lost=True), Fault("send", lost=True), Fault("edit", lost=True)]
+        server.faults += [ScriptedFault(name, lost=True) for name in ("send", "send", "edit")]
         thread = server.say("two")
         server.say("one", thread=thread)
         await wait_until(lambda: sorted(server.seen()) == ["To one:", "To two:"])
@@ -224,7 +224,7 @@ async def test_a_passing_error_of_the_homeserver_loses_nothing(
 ) -> None:
     """After an error that passes, each message is answered once."""
     async with ScriptedGateway() as gateway, homeserver() as server:
-        server.faults.append(Fault(name, answer=answer))
+        server.faults.append(ScriptedFault(name, answer=answer))
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_supervise, channel(server), gateway)
@@ -262,7 +262,7 @@ async def test_a_rate_limit_is_kept() -> None:
 async def test_of_two_processes_with_one_account_the_second_waits(caplog: pytest.LogCaptureFixture) -> None:
     """The second process asks for nothing until the first ends, says who serves the account, and then goes on."""
     async with ScriptedGateway() as gateway, homeserver() as server, anyio.create_task_group() as tasks:
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("one")
             await wait_until(lambda: server.seen() == ["You said: one"])
             tasks.start_soon(channel(server).run, gateway)

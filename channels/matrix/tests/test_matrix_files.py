@@ -6,11 +6,11 @@ import pytest
 
 from trunkline.api.channel import Attachment
 from trunkline.api.gateway import SendMessage
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import ScriptedFault, ScriptedGateway, running_channel, wait_until
 from trunkline.api.turn import TextDelta, ToolEnded, TurnEnded
 
-from .homeserver import LIMIT, Fault, homeserver
-from .running_channel import channel, running, talking
+from .homeserver import LIMIT, homeserver
+from .running_channel import channel, talking
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +43,7 @@ async def test_a_file_that_cannot_be_read_is_said() -> None:
         await wait_until(lambda: len(server.seen()) == 3)
         assert gateway.sent == []
         server.media["in1"] = ("application/pdf", PLAN)
-        server.faults += [Fault("download", answer=(502, {})), Fault("download", lost=True)]
+        server.faults += [ScriptedFault("download", answer=(502, {})), ScriptedFault("download", lost=True)]
         server.say("plan.pdf", msgtype="m.file", url="mxc://example.org/in1")
         await wait_until(lambda: len(server.seen()) == 4)
     said = server.seen()
@@ -72,12 +72,12 @@ async def test_files_of_an_agent_are_shown_once() -> None:
     what the homeserver does not take is named."""
     async with ScriptedGateway(giving) as gateway, homeserver() as server:
         gateway.files |= {"a/chart.png": PICTURE, "a/plan.pdf": PLAN}
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: server.calls.count("sync") >= 2)
-            server.faults += [Fault("upload", lost=True), Fault("send", lost=True), Fault("file", lost=True)]
+            server.faults += [ScriptedFault(name, lost=True) for name in ("upload", "send", "file")]
             server.say("go")
             await wait_until(lambda: len(server.seen()) == 3)
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("again")
             await wait_until(lambda: len(server.seen()) == 6)
         shown = server.shown()
@@ -94,7 +94,7 @@ async def test_a_file_that_is_gone_is_named() -> None:
     """A file that is no longer stored is named in the answer, and the others are sent."""
     async with ScriptedGateway(giving) as gateway, homeserver() as server:
         gateway.files["a/plan.pdf"] = PLAN
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("go")
             await wait_until(lambda: len(server.seen()) == 2 and "chart.png" in server.seen()[0])
         assert server.shown()[1].content["msgtype"] == "m.file"

@@ -4,29 +4,24 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.chat_installation import ChatInstallation, chat_installation, random_kills
-from trunkline.api.testing import wait_until
+from trunkline.api.testing import ChannelInstallation, ScriptedFault, wait_until
 
-from .homeserver import BOT, OWNER, TOKEN, Fault, Homeserver, homeserver
+from .homeserver import Homeserver
+from .installed_channel import installed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
-Running = tuple[ChatInstallation, Homeserver]
+KILLS = 4
+"""Random kills. ``python -m benchmarks.chaos --channel matrix`` makes more."""
+
+Running = ChannelInstallation[Homeserver]
 
 
 @pytest.fixture(scope="module")
 async def running(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    """The installation, which the tests of this module share. The first start is over: from then on nothing is lost."""
-    async with homeserver() as server:
-        section = {
-            "homeserver": server.url, "user": BOT, "owners": [OWNER], "edit_seconds": 0.05, "lease_seconds": 1,
-        }  # fmt: skip
-        home = tmp_path_factory.mktemp("home")
-        environ = {"MATRIX_ACCESS_TOKEN": TOKEN}
-        async with chat_installation(home, "matrix", section, server, environ) as installation:
-            await installation.start()
-            await wait_until(lambda: server.calls.count("sync") >= 2)
-            yield installation, server
+    """The installation, which the tests of this module share."""
+    async with installed(tmp_path_factory.mktemp("home")) as installation:
+        yield installation
 
 
 STARTING = ("whoami", "sync")
@@ -42,13 +37,13 @@ async def test_a_kill_between_two_steps_loses_and_repeats_nothing(
     running: Running, name: str, when: str
 ) -> None:
     """The process ends before the homeserver acts, or after it acted and before the process knows."""
-    installation, server = running
+    installation, server = running, running.service
     word = f"step{STEPS.index((name, when))}"
     if name in STARTING:
         installation.channels.kill()
     else:
         await installation.start()
-    server.faults.append(Fault(name, **{when: installation.channels.kill}))  # type: ignore[arg-type]
+    server.faults.append(ScriptedFault(name, **{when: installation.channels.kill}))  # type: ignore[arg-type]
     installation.ask(word)
     if not installation.channels.alive:
         installation.channels.launch()
@@ -60,13 +55,13 @@ async def test_a_kill_between_two_steps_loses_and_repeats_nothing(
 @pytest.mark.parametrize("name", ["upload", "file"])
 async def test_a_kill_while_a_file_is_sent_sends_it_once(running: Running, name: str, when: str) -> None:
     """The file of an answer arrives once, whether the process ends before or after the homeserver has it."""
-    installation, server = running
+    installation, server = running, running.service
     await installation.start()
     workspace = installation.platform.home.workspace("main")
     workspace.mkdir(parents=True, exist_ok=True)
     (workspace / "plan.png").write_bytes(b"\x89PNG a picture")
     word, before = f"{name}-{when}", server.seen().count("plan.png")
-    server.faults.append(Fault(name, **{when: installation.channels.kill}))  # type: ignore[arg-type]
+    server.faults.append(ScriptedFault(name, **{when: installation.channels.kill}))  # type: ignore[arg-type]
     server.say(f'call:send_file {{"path": "plan.png"}} ;; say:{word}. ;; slow:10:30')
     installation.asked += 2  # the text and the file
     await wait_until(lambda: not server.faults)
@@ -77,8 +72,8 @@ async def test_a_kill_while_a_file_is_sent_sends_it_once(running: Running, name:
 
 async def test_random_kills_lose_and_repeat_nothing(running: Running) -> None:
     """Kills at any moment, in the middle of growing answers, while messages arrive."""
-    installation, server = running
-    words = await installation.kill_at_random(random_kills("matrix"))
+    installation, server = running, running.service
+    words = await installation.kill_at_random(KILLS)
     installation.ask("last")
     await installation.until_answered([*words, "last"])
     assert server.problems == []

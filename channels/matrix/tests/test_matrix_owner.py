@@ -6,12 +6,12 @@ import anyio
 import pytest
 
 from trunkline import ConfigError, Unavailable
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import ScriptedFault, ScriptedGateway, running_channel, wait_until
 from trunkline_matrix.channel import MatrixChannel
 from trunkline_matrix.settings import MatrixSettings
 
-from .homeserver import BOT, DIRECT, GROUP, OWNER, STRANGER, THIRD, TOKEN, Fault, homeserver
-from .running_channel import channel, refusal, running, talking
+from .homeserver import BOT, DIRECT, GROUP, OWNER, STRANGER, THIRD, TOKEN, homeserver
+from .running_channel import channel, refusal, talking
 
 pytestmark = pytest.mark.anyio
 
@@ -46,7 +46,7 @@ async def test_only_the_owner_invites() -> None:
     async with ScriptedGateway() as gateway, homeserver() as server:
         server.invite(NEW, STRANGER)
         server.invite(OTHER, OWNER, THIRD)
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: server.rooms[OTHER].members.get(BOT) == "join" and server.left)
             server.say("Agent: hello", room=OTHER)
             await wait_until(lambda: server.seen(OTHER) == ["You said: hello"])
@@ -60,7 +60,7 @@ async def test_a_pairing_code_links_its_sender_as_the_owner() -> None:
     """Whoever invites the account with the code is served from then on, after a restart too, and gets calls."""
     async with ScriptedGateway() as gateway, homeserver() as server:
         one = channel(server, owners=())
-        async with running(one, gateway):
+        async with running_channel(one, gateway):
             gateway.codes.append(CODE)
             asked = gateway.request_approval("Send the mail?")
             server.invite(NEW, STRANGER, reason=CODE)
@@ -74,7 +74,7 @@ async def test_a_pairing_code_links_its_sender_as_the_owner() -> None:
             await one.tell_owner("news")
             assert "news" in server.seen(NEW)
         server.say("missed", user=STRANGER, room=NEW)
-        async with running(channel(server, owners=()), gateway):
+        async with running_channel(channel(server, owners=()), gateway):
             await wait_until(lambda: "You said: missed" in server.seen(NEW))
     assert [message.content for message in gateway.sent] == ["here", "missed"]
     assert gateway.offered_codes == [(CODE, STRANGER)]
@@ -114,7 +114,7 @@ async def test_an_approval_is_decided_by_a_reaction_or_by_words() -> None:
     """A reaction decides; a decision elsewhere, also while the channel was down, is shown in the post."""
     async with ScriptedGateway() as gateway, homeserver() as server:
         first, second, third = (gateway.request_approval(f"Send mail {number}?") for number in range(3))
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: len(server.shown()) == 3)
             posts = server.shown()
             assert f"deny {first.id}" in posts[0].text and "👍 Allow once, 👎 Deny" in posts[0].text
@@ -125,7 +125,7 @@ async def test_an_approval_is_decided_by_a_reaction_or_by_words() -> None:
             server.say(f"approve {second.id}")
             await wait_until(lambda: "Allowed by" in server.seen()[1])
         gateway.settle(third, allow=True, by="terminal")
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: "no longer waits" in server.seen()[2])
     assert [(one[1], one[2]) for one in gateway.decided] == [(first.call, False), (second.call, True)]
 
@@ -207,7 +207,7 @@ async def test_a_homeserver_that_encrypts_every_room_gets_no_notice() -> None:
         del server.rooms[DIRECT]
         server.encrypts_new_rooms = True
         one = channel(server)
-        async with running(one, gateway):
+        async with running_channel(one, gateway):
             await wait_until(lambda: server.calls.count("sync") >= 2)
             with pytest.raises(Unavailable, match="not encrypted"):
                 await one.tell_owner("news")
@@ -219,9 +219,9 @@ async def test_a_room_is_opened_with_each_owner_once() -> None:
     owner who leaves it is not invited again."""
     async with ScriptedGateway() as gateway, homeserver() as server:
         del server.rooms[DIRECT]
-        server.faults.append(Fault("createRoom", lost=True))
+        server.faults.append(ScriptedFault("createRoom", lost=True))
         one = channel(server, alerts=True, owners=(OWNER, "@gone:nowhere.org"))
-        async with running(one, gateway):
+        async with running_channel(one, gateway):
             await wait_until(lambda: len(server.rooms) == 2 and server.calls.count("sync") >= 2)
             (room,) = {*server.rooms} - {GROUP}
             server.change(room, OWNER, "join")
@@ -244,7 +244,7 @@ async def test_the_token_is_in_no_log_and_no_error(
         monkeypatch.setattr(logging.getLogger(name), "level", 1)
     secret = TOKEN.split("_")[2]
     async with talking() as (server, _, one):
-        server.faults.append(Fault("send", lost=True))
+        server.faults.append(ScriptedFault("send", lost=True))
         server.say("hello")
         await wait_until(lambda: server.seen() == ["You said: hello"])
         assert secret not in repr(vars(one))

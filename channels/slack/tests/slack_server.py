@@ -15,6 +15,8 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
+from trunkline.api.testing import ScriptedFaults
+
 BOT, OWNER, STRANGER = "UBOT", "UOWNER", "USTRANGER"
 CHANNEL, PRIVATE, FOREIGN = "C100", "C200", "C300"
 BOT_TOKEN, APP_TOKEN = "xoxb-1111-2222-secretofthebotAAAA", "xapp-1-A1-3333-secretoftheapp0000AAAA"
@@ -50,31 +52,13 @@ class Shown:
         return [one for block in self.blocks if block["type"] == "rich_text" for one in block["elements"]]
 
 
-@dataclass
-class Fault:
-    """What happens to the next call of a method. ``before`` and ``after`` are called around its effect; ``answer``
-    replaces its effect with a status and an error's word; ``lost`` closes the connection without an answer.
-    """
-
-    method: str
-    answer: tuple[int, str] | None = None
-    before: Callable[[], None] | None = None
-    after: Callable[[], None] | None = None
-    lost: bool = False
-
-    @property
-    def early(self) -> bool:
-        """Report whether it happens before the effect."""
-        return self.before is not None or self.answer is not None
-
-
 class SlackServer:
     """The server. ``faults`` are used up one by one; ``calls`` are the methods that were called."""
 
     def __init__(self) -> None:
         self.url = ""
         self.messages: dict[tuple[str, str], Shown] = {}
-        self.faults: list[Fault] = []
+        self.faults: ScriptedFaults[tuple[int, str]] = ScriptedFaults()
         self.calls: list[str] = []
         self.closed_to: set[str] = set()
         self.files: dict[str, tuple[str, bytes]] = {}
@@ -232,11 +216,8 @@ class SlackServer:
             return refused("invalid_auth")
         if self.signed_out:
             return refused(self.signed_out)
-        early = self._fault(method, early=True)
-        if early is not None and early.before is not None:
-            early.before()
-        if early is not None and early.answer is not None:
-            status, word = early.answer
+        if (replaced := self.faults.begin(method)) is not None:
+            status, word = replaced
             return refused(word, status, {"Retry-After": "0"} if status == 429 else {})
         methods: dict[str, Callable[[dict[str, Any]], web.Response]] = {
             "auth.test": self._auth_test, "apps.connections.open": self._open_connection,
@@ -246,19 +227,9 @@ class SlackServer:
             "chat.postMessage": self._post, "chat.update": self._update, "chat.delete": self._delete,
         }  # fmt: skip
         answer = methods[method](asked) if method in methods else refused("unknown_method")
-        late = self._fault(method, early=False)
-        if late is not None and late.after is not None:
-            late.after()
-        if late is not None and late.lost and request.transport is not None:
+        if self.faults.end(method) and request.transport is not None:
             request.transport.close()
         return answer
-
-    def _fault(self, method: str, *, early: bool) -> Fault | None:
-        for fault in self.faults:
-            if fault.method == method and fault.early == early:
-                self.faults.remove(fault)
-                return fault
-        return None
 
     def _auth_test(self, asked: dict[str, Any]) -> web.Response:
         return good({"user_id": BOT, "team_id": "T1", "bot_id": "B1"}, {"x-oauth-scopes": self.scopes})

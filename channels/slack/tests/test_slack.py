@@ -10,7 +10,7 @@ import pytest
 from trunkline import ConfigError, Unavailable
 from trunkline.api.channel import STATE_PREFIX, AccountState
 from trunkline.api.gateway import SendMessage
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import ScriptedFault, ScriptedGateway, running_channel, wait_until
 from trunkline.api.turn import FeedEvent, TextDelta, TurnEnded
 from trunkline.contracts.turns.feed_messages import TextReset
 from trunkline_slack.channel import SlackChannel
@@ -25,7 +25,6 @@ from .slack_server import (
     OWNER,
     PRIVATE,
     STRANGER,
-    Fault,
     SlackServer,
     dm_of,
     slack_server,
@@ -50,16 +49,6 @@ def channel(server: SlackServer, **more: object) -> SlackChannel:
 
 
 @asynccontextmanager
-async def running(one: SlackChannel, gateway: ScriptedGateway) -> AsyncIterator[None]:
-    """The channel runs in this block."""
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(one.run, gateway)
-            yield
-            tasks.cancel_scope.cancel()
-
-
-@asynccontextmanager
 async def talking(
     answer: object = None, **more: object
 ) -> AsyncIterator[tuple[SlackServer, ScriptedGateway, SlackChannel]]:
@@ -67,7 +56,7 @@ async def talking(
     gateway = ScriptedGateway(answer) if answer else ScriptedGateway(blocks=("main", "garden"))  # type: ignore[arg-type]
     async with gateway, slack_server() as server:
         one = channel(server, **more)
-        async with running(one, gateway):
+        async with running_channel(one, gateway):
             await wait_until(lambda: server.sockets)
             yield server, gateway, one
         assert server.problems == []
@@ -139,13 +128,13 @@ async def test_styles_are_drawn_and_nothing_else_is_read_as_one() -> None:
 async def test_messages_that_slack_repeats_are_answered_once() -> None:
     """The same messages again begin no turn and show nothing, also after a restart of the channel."""
     async with ScriptedGateway() as gateway, slack_server() as server:
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("one &amp; <https://e.example/x|e.example/x>")
             server.say("/help")
             await wait_until(lambda: len(server.seen()) == 2)
             server.repeat()
             await wait_until(lambda: not server.unconfirmed)
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: server.connected == 2)
             server.repeat()
             server.say("two")
@@ -193,7 +182,7 @@ async def test_a_pairing_code_links_its_sender_as_the_owner() -> None:
     """Whoever sends the code is served from then on, in channels and after a restart, and gets calls and notices."""
     async with ScriptedGateway() as gateway, slack_server() as server:
         one = channel(server, owners=())
-        async with running(one, gateway):
+        async with running_channel(one, gateway):
             gateway.codes.append(CODE)
             asked = gateway.request_approval("Send the mail?")
             server.say(CODE, user=STRANGER)
@@ -207,7 +196,7 @@ async def test_a_pairing_code_links_its_sender_as_the_owner() -> None:
             assert "news" in server.seen(dm_of(STRANGER))
         server.say("missed", user=STRANGER, tell=False)
         server.repeat()
-        async with running(channel(server, owners=()), gateway):
+        async with running_channel(channel(server, owners=()), gateway):
             await wait_until(lambda: "You said: missed" in server.seen(dm_of(STRANGER)))
     assert [message.content for message in gateway.sent] == ["here", "missed"]
     assert {*gateway.offered_codes} == {(CODE, STRANGER)} and len(server.seen(dm_of(STRANGER))) == 4
@@ -291,7 +280,7 @@ async def test_an_approval_has_buttons_until_it_is_decided() -> None:
     """A press decides; a decision elsewhere, also while the channel was down, takes the buttons away."""
     async with ScriptedGateway() as gateway, slack_server() as server:
         first, second, third = (gateway.request_approval(f"Send mail {number}?") for number in range(3))
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: len(server.shown()) == 3 and server.sockets)
             buttons = server.shown()[0].buttons
             assert buttons == {
@@ -304,7 +293,7 @@ async def test_an_approval_has_buttons_until_it_is_decided() -> None:
             gateway.settle(second, allow=True, by="terminal")
             await wait_until(lambda: not server.shown()[1].buttons)
         gateway.settle(third, allow=True, by="terminal")
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: not server.shown()[2].buttons)
         assert len(server.shown()) == 3
     assert gateway.decided == [(first.turn, first.call, False)]
@@ -323,7 +312,7 @@ async def test_an_answer_of_slack_that_is_lost_repeats_nothing() -> None:
         yield TurnEnded(reason="stop")
 
     async with talking(growing) as (server, _, _):
-        server.faults += [Fault(SEND, lost=True), Fault(SEND, lost=True), Fault(EDIT, lost=True)]
+        server.faults += [ScriptedFault(name, lost=True) for name in (SEND, SEND, EDIT)]
         server.say(f"{ME} one", channel=CHANNEL)
         server.say("two")
         await wait_until(lambda: server.seen(CHANNEL) == ["To one:"] and server.seen() == ["To two:"])
@@ -342,7 +331,7 @@ async def test_an_answer_of_slack_that_is_lost_repeats_nothing() -> None:
 async def test_a_passing_error_of_slack_loses_nothing(method: str, answer: tuple[int, str]) -> None:
     """After an error that passes, each message is answered once."""
     async with ScriptedGateway() as gateway, slack_server() as server:
-        server.faults.append(Fault(method, answer=answer))
+        server.faults.append(ScriptedFault(method, answer=answer))
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_supervise, channel(server), gateway)
@@ -389,13 +378,13 @@ async def test_a_start_reads_what_was_missed_and_nothing_old() -> None:
         shown = server.messages.pop((dm_of(OWNER), old))
         shown.ts = "1700000000.000001"
         server.messages[shown.channel, shown.ts] = shown
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("one")
             await wait_until(lambda: len(server.seen()) == 1)
         server.say("two", tell=False)
         begun = server.say("a thread of others", channel=CHANNEL, tell=False)
         server.say(f"{ME} three", channel=CHANNEL, thread=begun, tell=False)
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: server.seen() == ["You said: one", "You said: two"])
             await wait_until(lambda: server.seen(CHANNEL) == ["You said: three"])
     assert [message.content for message in gateway.sent] == ["one", "two", "three"]
@@ -404,7 +393,7 @@ async def test_a_start_reads_what_was_missed_and_nothing_old() -> None:
 async def test_of_two_processes_with_one_app_the_second_waits(caplog: pytest.LogCaptureFixture) -> None:
     """The second process does not connect until the first ends, says who serves the app, and then goes on."""
     async with ScriptedGateway() as gateway, slack_server() as server, anyio.create_task_group() as tasks:
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("one")
             await wait_until(lambda: server.seen() == ["You said: one"])
             tasks.start_soon(channel(server).run, gateway)
@@ -480,7 +469,7 @@ async def test_the_tokens_are_in_no_log_and_no_error(
     for name in ("slack_sdk", "aiohttp", "asyncio", ""):
         monkeypatch.setattr(logging.getLogger(name), "level", 1)
     async with talking() as (server, _, one):
-        server.faults.append(Fault(SEND, lost=True))
+        server.faults.append(ScriptedFault(SEND, lost=True))
         server.say("hello")
         await wait_until(lambda: server.seen() == ["You said: hello"])
         assert not any(secret in repr(vars(one)) for secret in secrets)

@@ -6,11 +6,11 @@ import pytest
 
 from trunkline.api.channel import Attachment
 from trunkline.api.gateway import SendMessage
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import ScriptedFault, ScriptedGateway, running_channel, wait_until
 from trunkline.api.turn import TextDelta, ToolEnded, TurnEnded
 
-from .slack_server import APP_TOKEN, BOT_TOKEN, Fault, slack_server
-from .test_slack import channel, running
+from .slack_server import APP_TOKEN, BOT_TOKEN, slack_server
+from .test_slack import channel
 
 pytestmark = pytest.mark.anyio
 
@@ -35,13 +35,12 @@ async def test_files_of_an_agent_are_shown_once(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("SLACK_APP_TOKEN", APP_TOKEN)
     async with ScriptedGateway(giving) as gateway, slack_server() as server:
         gateway.files["a/chart"] = b"\x89PNG picture"
-        async with running(channel(server), gateway):
-            server.faults += [
-                Fault("files.getUploadURLExternal", lost=True), Fault("files.completeUploadExternal", lost=True),
-            ]  # fmt: skip
+        async with running_channel(channel(server), gateway):
+            lost = ("files.getUploadURLExternal", "files.completeUploadExternal")
+            server.faults += [ScriptedFault(name, lost=True) for name in lost]
             server.say("go")
             await wait_until(lambda: len(server.shown()) == 2 and "gone.pdf" in server.seen()[0])
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("again")
             await wait_until(lambda: len(server.shown()) == 4 and "gone.pdf" in server.seen()[2])
         shown = server.shown()

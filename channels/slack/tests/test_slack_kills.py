@@ -4,29 +4,24 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.chat_installation import ChatInstallation, chat_installation, random_kills
-from trunkline.api.testing import wait_until
+from trunkline.api.testing import ChannelInstallation, ScriptedFault, wait_until
 
-from .slack_server import APP_TOKEN, BOT_TOKEN, OWNER, Fault, SlackServer, slack_server
+from .installed_channel import installed
+from .slack_server import SlackServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
-Running = tuple[ChatInstallation, SlackServer]
+KILLS = 4
+"""Random kills. ``python -m benchmarks.chaos --channel slack`` makes more."""
+
+Running = ChannelInstallation[SlackServer]
 
 
 @pytest.fixture(scope="module")
 async def running(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    """The installation, which the tests of this module share. The first start is over: from then on nothing is lost."""
-    async with slack_server() as server:
-        section = {"owners": [OWNER], "api_url": server.url, "edit_seconds": 0.05, "lease_seconds": 1}
-        home, environ = (
-            tmp_path_factory.mktemp("home"),
-            {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN},
-        )
-        async with chat_installation(home, "slack", section, server, environ) as installation:
-            await installation.start()
-            await wait_until(lambda: server.connected)
-            yield installation, server
+    """The installation, which the tests of this module share."""
+    async with installed(tmp_path_factory.mktemp("home")) as installation:
+        yield installation
 
 
 STARTING = ("apps.connections.open", "users.conversations", "conversations.history")
@@ -42,13 +37,13 @@ async def test_a_kill_between_two_steps_loses_and_repeats_nothing(
     running: Running, method: str, when: str
 ) -> None:
     """The process ends before Slack acts, or after it acted and before the process knows."""
-    installation, server = running
+    installation, server = running, running.service
     word = f"step{STEPS.index((method, when))}"
     if method in STARTING:
         installation.channels.kill()
     else:
         await installation.start()
-    server.faults.append(Fault(method, **{when: installation.channels.kill}))  # type: ignore[arg-type]
+    server.faults.append(ScriptedFault(method, **{when: installation.channels.kill}))  # type: ignore[arg-type]
     installation.ask(word)
     if not installation.channels.alive:
         installation.channels.launch()
@@ -58,8 +53,8 @@ async def test_a_kill_between_two_steps_loses_and_repeats_nothing(
 
 async def test_random_kills_lose_and_repeat_nothing(running: Running) -> None:
     """Kills at any moment, in the middle of growing answers, while messages arrive."""
-    installation, server = running
-    words = await installation.kill_at_random(random_kills("slack"))
+    installation, server = running, running.service
+    words = await installation.kill_at_random(KILLS)
     server.repeat()
     installation.ask("last")
     await installation.until_answered([*words, "last"])

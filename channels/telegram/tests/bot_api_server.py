@@ -3,12 +3,10 @@ texts, entities and buttons. It counts what people see. Faults are scripted: an 
 """
 
 import json
-import socket
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import anyio
@@ -20,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from trunkline.runtime.http.server import serve_app
+from trunkline.api.testing import ScriptedFaults, scripted_address
 from trunkline_telegram.retry_times import RetryTimes
 
 TOKEN = "4242:secret-of-the-bot-AAAAAAAAAAAA"
@@ -85,24 +83,6 @@ class SentFile:
 
 
 @dataclass
-class Fault:
-    """What happens to the next call of a method. ``before`` and ``after`` are called around its effect; ``answer``
-    replaces its effect; ``lost`` closes the connection without an answer.
-    """
-
-    method: str
-    answer: Answer | None = None
-    before: Callable[[], None] | None = None
-    after: Callable[[], None] | None = None
-    lost: bool = False
-
-    @property
-    def early(self) -> bool:
-        """Report whether it happens before the method's effect."""
-        return self.before is not None or self.answer is not None
-
-
-@dataclass
 class BotApiServer:
     """The server. ``faults`` are used up one by one; ``calls`` are the methods that were called."""
 
@@ -110,7 +90,7 @@ class BotApiServer:
     updates: list[dict[str, Any]] = field(default_factory=list)
     confirmed: int = 0
     messages: dict[tuple[int, int], Shown] = field(default_factory=dict)
-    faults: list[Fault] = field(default_factory=list)
+    faults: ScriptedFaults[Answer] = field(default_factory=ScriptedFaults)
     calls: list[str] = field(default_factory=list)
     pressed: dict[str, str] = field(default_factory=dict)
     commands: list[dict[str, str]] = field(default_factory=list)
@@ -255,16 +235,10 @@ class BotApiServer:
                 uploads[key] = (value.filename or "", await value.read())
             else:
                 form[key] = value
-        early = self._fault(method, early=True)
-        if early is not None and early.before is not None:
-            early.before()
-        if early is not None and early.answer is not None:
-            return JSONResponse(early.answer[1], early.answer[0])
+        if (replaced := self.faults.begin(method)) is not None:
+            return JSONResponse(replaced[1], replaced[0])
         answer = await self._answer(method, form, uploads, request)
-        late = self._fault(method, early=False)
-        if late is not None and late.after is not None:
-            late.after()
-        return _Broken() if late is not None and late.lost else answer
+        return _Broken() if self.faults.end(method) else answer
 
     async def download(self, request: Request) -> Response:
         """Return a file as Telegram does, by the path that ``getFile`` returned."""
@@ -272,11 +246,8 @@ class BotApiServer:
             return _failure(401, "Unauthorized")
         path = request.path_params["path"]
         self.downloads.append(path)
-        fault = self._fault("download", early=True)
-        if fault is not None and fault.before is not None:
-            fault.before()
-        if fault is not None and fault.answer is not None:
-            return JSONResponse(fault.answer[1], fault.answer[0])
+        if (replaced := self.faults.begin("download")) is not None:
+            return JSONResponse(replaced[1], replaced[0])
         found = next((file for file in self.files.values() if file.path == path), None)
         return Response(found.data) if found is not None else _failure(404, "Not Found")
 
@@ -287,14 +258,6 @@ class BotApiServer:
         if file.size > DOWNLOAD_LIMIT:
             return _failure(400, "Bad Request: file is too big")
         return _success({**_described(file), "file_path": file.path})
-
-    def _fault(self, method: str, *, early: bool) -> Fault | None:
-        """Take the next fault of a method that happens before or after its effect."""
-        for fault in self.faults:
-            if fault.method == method and fault.early == early:
-                self.faults.remove(fault)
-                return fault
-        return None
 
     async def _answer(
         self, method: str, form: dict[str, str], uploads: dict[str, tuple[str, bytes]], request: Request
@@ -532,16 +495,10 @@ async def bot_api_server() -> AsyncIterator[BotApiServer]:
         Route("/file/{token}/{path:path}", server.download, methods=["GET"]),
         Route("/{token}/{method}", server.handle, methods=["POST", "GET"]),
     ]
-    # It names the protocol: without, asyncio does not set TCP_NODELAY, and each answer takes 40 ms.
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        server.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(partial(serve_app, Starlette(routes=routes), listening))
-            tasks.start_soon(server.deliver)
-            try:
-                yield server
-            finally:
-                server.close()
-                tasks.cancel_scope.cancel()
+    async with scripted_address(Starlette(routes=routes)) as server.url, anyio.create_task_group() as tasks:
+        tasks.start_soon(server.deliver)
+        try:
+            yield server
+        finally:
+            server.close()
+            tasks.cancel_scope.cancel()

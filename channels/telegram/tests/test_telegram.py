@@ -11,7 +11,7 @@ import pytest
 from trunkline import ConfigError, Unavailable
 from trunkline.api.channel import STATE_PREFIX, AccountState, CostSum, CostTotals
 from trunkline.api.gateway import SendMessage
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import ScriptedFault, ScriptedGateway, running_channel, wait_until
 from trunkline.api.turn import FeedEvent, TextDelta, TurnEnded
 from trunkline.contracts.conversations.messages import Usage
 from trunkline.contracts.turns.feed_messages import TextReset
@@ -25,7 +25,6 @@ from .bot_api_server import (
     STRANGER,
     TOKEN,
     BotApiServer,
-    Fault,
     bot_api_server,
     failure,
 )
@@ -52,16 +51,6 @@ def channel(server: BotApiServer, **more: object) -> TelegramChannel:
 
 
 @asynccontextmanager
-async def running(one: TelegramChannel, gateway: ScriptedGateway) -> AsyncIterator[None]:
-    """The channel runs in this block."""
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(one.run, gateway)
-            yield
-            tasks.cancel_scope.cancel()
-
-
-@asynccontextmanager
 async def talking(
     answer: object = None, **more: object
 ) -> AsyncIterator[tuple[BotApiServer, ScriptedGateway, TelegramChannel]]:
@@ -69,7 +58,7 @@ async def talking(
     gateway = ScriptedGateway(answer) if answer else ScriptedGateway(blocks=("main", "garden"))  # type: ignore[arg-type]
     async with gateway, bot_api_server() as server:
         one = channel(server, **more)
-        async with running(one, gateway):
+        async with running_channel(one, gateway):
             yield server, gateway, one
 
 
@@ -101,13 +90,13 @@ async def test_a_long_answer_is_shown_in_pieces_that_telegram_accepts() -> None:
 async def test_updates_that_telegram_repeats_are_answered_once() -> None:
     """The same updates after a restart of the channel begin no turn and show nothing."""
     async with ScriptedGateway() as gateway, bot_api_server() as server:
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("one")
             server.say("/help")
             await wait_until(lambda: len(server.seen()) == 2)
         before = server.seen()
         server.repeat()
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("two")
             await wait_until(lambda: "You said: two" in server.seen())
     assert [message.content for message in gateway.sent] == ["one", "two"]
@@ -141,11 +130,11 @@ async def test_a_code_that_is_delivered_again_reaches_no_agent() -> None:
     """Telegram repeats the update of the code after a restart: its sender stays linked, and nothing more is said."""
     async with ScriptedGateway() as gateway, bot_api_server() as server:
         gateway.codes.append(CODE)
-        async with running(channel(server, owners=()), gateway):
+        async with running_channel(channel(server, owners=()), gateway):
             server.say(CODE, user=STRANGER)
             await wait_until(lambda: len(server.seen(STRANGER)) == 1)
         server.repeat()
-        async with running(channel(server, owners=()), gateway):
+        async with running_channel(channel(server, owners=()), gateway):
             server.say("hello", user=STRANGER)
             await wait_until(lambda: "You said: hello" in server.seen(STRANGER))
     assert len(server.seen(STRANGER)) == 2 and len(gateway.sent) == 1
@@ -275,7 +264,7 @@ async def test_an_approval_has_buttons_until_it_is_decided() -> None:
     """A press decides; a decision elsewhere, also while the channel was down, takes the buttons away."""
     async with ScriptedGateway() as gateway, bot_api_server() as server:
         first, second, third = (gateway.request_approval(f"Send mail {number}?") for number in range(3))
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: len(server.shown()) == 3)
             buttons = server.shown()[0].buttons
             assert buttons == {
@@ -288,7 +277,7 @@ async def test_an_approval_has_buttons_until_it_is_decided() -> None:
             gateway.settle(second, allow=True, by="terminal")
             await wait_until(lambda: not server.shown()[1].buttons)
         gateway.settle(third, allow=True, by="terminal")
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             await wait_until(lambda: not server.shown()[2].buttons)
         assert len(server.shown()) == 3
     assert gateway.decided == [(first.turn, first.call, False)]
@@ -300,7 +289,7 @@ async def test_an_approval_has_buttons_until_it_is_decided() -> None:
 async def test_an_answer_of_telegram_that_is_lost_repeats_nothing(lost: str) -> None:
     """The connection breaks after Telegram has acted: the post is found, and is shown once."""
     async with talking() as (server, _, _):
-        server.faults.append(Fault(lost, lost=True))
+        server.faults.append(ScriptedFault(lost, lost=True))
         server.say("one")
         server.say("two")
         await wait_until(lambda: {"You said: one", "You said: two"} <= {*server.seen()})
@@ -323,7 +312,7 @@ async def test_a_passing_error_of_telegram_loses_nothing(
     """After an error that passes, each message is answered once."""
     async with ScriptedGateway() as gateway, bot_api_server() as server:
         one = channel(server)
-        server.faults.append(Fault(method, answer=answer))
+        server.faults.append(ScriptedFault(method, answer=answer))
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_supervise, one, gateway)
@@ -346,7 +335,7 @@ async def _supervise(one: TelegramChannel, gateway: ScriptedGateway) -> None:
 async def test_a_conflict_with_another_poller_heals_itself(caplog: pytest.LogCaptureFixture) -> None:
     """While another program polls the bot this is logged; afterwards messages are answered."""
     async with talking() as (server, gateway, _):
-        server.faults.append(Fault("getUpdates", answer=failure(*CONFLICT)))
+        server.faults.append(ScriptedFault("getUpdates", answer=failure(*CONFLICT)))
         await wait_until(lambda: "another program polls this bot" in caplog.text)
         (record,) = await gateway.records().list(STATE_PREFIX, AccountState)
         assert record.value.state == "failing" and "another program polls it" in record.value.text
@@ -362,7 +351,7 @@ async def test_a_poller_that_hangs_is_reported() -> None:
     """Without an answer of Telegram for a while the account counts as failing, and as serving when one comes."""
     async with ScriptedGateway() as gateway, bot_api_server() as server:
         one = channel(server, poll_seconds=50, silent_seconds=0.3)
-        async with running(one, gateway):
+        async with running_channel(one, gateway):
             await wait_until(lambda: "getUpdates" in server.calls)
             await wait_for_state(gateway, "failing", "nothing was heard")
             server.say("hello")
@@ -391,7 +380,7 @@ async def wait_for_state(gateway: ScriptedGateway, state: str, words: str) -> No
 async def test_of_two_processes_with_one_bot_the_second_waits(caplog: pytest.LogCaptureFixture) -> None:
     """The second process asks Telegram nothing until the first ends, says who serves the bot, and then goes on."""
     async with ScriptedGateway() as gateway, bot_api_server() as server, anyio.create_task_group() as tasks:
-        async with running(channel(server), gateway):
+        async with running_channel(channel(server), gateway):
             server.say("one")
             await wait_until(lambda: server.seen() == ["You said: one"])
             tasks.start_soon(channel(server).run, gateway)
@@ -436,7 +425,7 @@ async def test_a_closed_topic_and_a_deleted_chat_end_quietly(
 ) -> None:
     """An answer that Telegram refuses for good is logged once and not tried again; the next one is shown."""
     async with talking() as (server, _, _):
-        server.faults.append(Fault("sendMessage", answer=failure(status, words)))
+        server.faults.append(ScriptedFault("sendMessage", answer=failure(status, words)))
         server.say("lost")
         await wait_until(lambda: words.partition(": ")[2].lower() in caplog.text.lower())
         server.say("open")
@@ -487,7 +476,9 @@ async def test_styles_that_telegram_refuses_are_left_out(caplog: pytest.LogCaptu
         yield TurnEnded(reason="stop")
 
     async with talking(bold) as (server, _, _):
-        server.faults.append(Fault("sendMessage", answer=failure(400, "Bad Request: can't parse entities")))
+        server.faults.append(
+            ScriptedFault("sendMessage", answer=failure(400, "Bad Request: can't parse entities"))
+        )
         server.say("go")
         await wait_until(lambda: server.seen() == ["bold"])
     assert "without them" in caplog.text
@@ -515,8 +506,8 @@ async def test_the_token_is_in_no_log_and_no_error(
     for name in ("httpx", "httpcore", "telegram", "asyncio", ""):
         logging.getLogger(name).setLevel(logging.DEBUG)
     async with talking() as (server, _, one):
-        server.faults.append(Fault("sendMessage", lost=True))
-        server.faults.append(Fault("getUpdates", answer=(500, {"text": "no JSON of the Bot API"})))
+        server.faults.append(ScriptedFault("sendMessage", lost=True))
+        server.faults.append(ScriptedFault("getUpdates", answer=(500, {"text": "no JSON of the Bot API"})))
         server.say("hello")
         await wait_until(lambda: server.seen() == ["You said: hello"])
         assert secret not in repr(vars(one))

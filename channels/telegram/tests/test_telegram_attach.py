@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from trunkline.api.gateway import SendMessage
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import ScriptedGateway, running_channel, wait_until
 from trunkline.api.turn import TextDelta, TurnEnded
 from trunkline_telegram.channel import TelegramChannel
 from trunkline_telegram.settings import TelegramSettings
@@ -27,11 +27,8 @@ async def running(server: BotApiServer, gateway: ScriptedGateway) -> AsyncIterat
     """The channel runs in this block."""
     gateway.channel = "telegram"
     settings = TelegramSettings(api_url=server.url, owners=(OWNER,), edit_seconds=0.02, poll_seconds=5)
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(TelegramChannel(settings).run, gateway)
-            yield
-            tasks.cancel_scope.cancel()
+    async with running_channel(TelegramChannel(settings), gateway):
+        yield
 
 
 async def attach(server: BotApiServer, conversation: str) -> None:

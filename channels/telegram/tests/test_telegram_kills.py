@@ -6,31 +6,25 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 
-from tests.support.chat_installation import WORDS, ChatInstallation, chat_installation, random_kills
-from trunkline.api.testing import wait_until
+from trunkline.api.testing import ChannelInstallation, ScriptedFault, wait_until
 from trunkline.contracts.auth.client import AuthClient
 
-from .bot_api_server import OWNER, TOKEN, BotApiServer, Fault, bot_api_server
+from .bot_api_server import BotApiServer
+from .installed_channel import installed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
-Running = tuple[ChatInstallation, BotApiServer]
+KILLS = 4
+"""Random kills. ``python -m benchmarks.chaos --channel telegram`` makes more."""
+
+Running = ChannelInstallation[BotApiServer]
 
 
 @pytest.fixture(scope="module")
 async def running(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
     """The installation, which the tests of this module share."""
-    async with bot_api_server() as server:
-        section = {
-            "owners": [OWNER],
-            "api_url": server.url,
-            "edit_seconds": 0.05,
-            "lease_seconds": 1,
-            "poll_seconds": 5,
-        }
-        home, environ = tmp_path_factory.mktemp("home"), {"TELEGRAM_BOT_TOKEN": TOKEN}
-        async with chat_installation(home, "telegram", section, server, environ) as installation:
-            yield installation, server
+    async with installed(tmp_path_factory.mktemp("home")) as installation:
+        yield installation
 
 
 STEPS = [
@@ -45,13 +39,13 @@ async def test_a_kill_between_two_steps_loses_and_repeats_nothing(
     running: Running, method: str, when: str
 ) -> None:
     """The process ends before Telegram acts, or after it acted and before the process knows."""
-    installation, server = running
+    installation, server = running, running.service
     word = f"{method}-{when}"
     if method in ("getMe", "setMyCommands"):
         installation.channels.kill()
     else:
         await installation.start()
-    server.faults.append(Fault(method, **{when: installation.channels.kill}))  # type: ignore[arg-type]
+    server.faults.append(ScriptedFault(method, **{when: installation.channels.kill}))  # type: ignore[arg-type]
     installation.ask(word)
     if not installation.channels.alive:
         installation.channels.launch()
@@ -64,12 +58,12 @@ async def test_a_kill_between_two_steps_loses_and_repeats_nothing(
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_kill_while_a_code_is_answered_leaves_its_sender_linked(running: Running, when: str) -> None:
     """The code is used up and the process ends before or after its answer is sent: it is answered once."""
-    installation, server = running
+    installation, server = running, running.service
     await installation.start()
     user = {"before": 3003, "after": 3004}[when]
     auth = AuthClient(installation.platform.bus)
     started = await auth.start_linking("telegram")
-    server.faults.append(Fault("sendMessage", **{when: installation.channels.kill}))  # type: ignore[arg-type]
+    server.faults.append(ScriptedFault("sendMessage", **{when: installation.channels.kill}))  # type: ignore[arg-type]
     server.say(started.code, user=user)
     await wait_until(lambda: not server.faults)
     await installation.start()
@@ -85,8 +79,8 @@ async def test_a_kill_while_a_code_is_answered_leaves_its_sender_linked(running:
 
 async def test_random_kills_lose_and_repeat_nothing(running: Running) -> None:
     """Kills at any moment, in the middle of growing answers, while messages arrive."""
-    installation, server = running
-    words = await installation.kill_at_random(random_kills("telegram"))
+    installation, server = running, running.service
+    words = await installation.kill_at_random(KILLS)
     server.repeat()
     await server.wait_for_confirmation()
     await installation.until_answered(words)
@@ -94,7 +88,7 @@ async def test_random_kills_lose_and_repeat_nothing(running: Running) -> None:
 
 async def test_an_attached_chat_loses_and_repeats_nothing(running: Running) -> None:
     """What is said on another channel appears once in the chat, whenever the channels worker is killed."""
-    installation, server = running
+    installation, server = running, running.service
     await installation.start()
     accepted = await installation.platform.send("say:The beginning.")
     conversation = accepted.conversation
@@ -104,12 +98,12 @@ async def test_an_attached_chat_loses_and_repeats_nothing(running: Running) -> N
     await wait_until(lambda: any(conversation in text or "now shows" in text for text in server.seen()))
     words: list[str] = []
     chance = random.Random(31)
-    for number in range(random_kills("telegram")):
+    for number in range(KILLS):
         await installation.start()
         words += [f"elsewhere-{number}-{each}" for each in range(2)]
         for word in words[-2:]:
             installation.asked += 1
-            await installation.platform.send(f"say:{word}. ;; slow:{WORDS}:30", conversation=conversation)
+            await installation.platform.send(f"say:{word}. ;; slow:10:30", conversation=conversation)
         await anyio.sleep(chance.random() * 0.6)
         installation.channels.kill()
     await installation.until_answered(words)

@@ -5,20 +5,25 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
 import pytest
 
 from trunkline import CompletionError
 from trunkline.api.channel import Attachment
 from trunkline.api.gateway import SendMessage
 from trunkline.api.model import Transcription, TranscriptionRequest
-from trunkline.api.testing import ScriptedAbilities, ScriptedGateway, wait_until
+from trunkline.api.testing import (
+    ScriptedAbilities,
+    ScriptedFault,
+    ScriptedGateway,
+    running_channel,
+    wait_until,
+)
 from trunkline.api.turn import TextDelta, ToolEnded, TurnEnded
 from trunkline_telegram.channel import TelegramChannel
 from trunkline_telegram.message_media import MEDIA_LIMIT, TOO_LARGE
 from trunkline_telegram.settings import TelegramSettings
 
-from .bot_api_server import OWNER, QUICK, STRANGER, TOKEN, BotApiServer, Fault, bot_api_server, failure
+from .bot_api_server import OWNER, QUICK, STRANGER, TOKEN, BotApiServer, bot_api_server, failure
 
 pytestmark = pytest.mark.anyio
 
@@ -42,11 +47,8 @@ async def talking() -> AsyncIterator[tuple[BotApiServer, ScriptedGateway]]:
 async def running(server: BotApiServer, gateway: ScriptedGateway) -> AsyncIterator[None]:
     """The channel runs in this block."""
     settings = TelegramSettings(api_url=server.url, owners=(OWNER,), edit_seconds=0.02, poll_seconds=5)
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(TelegramChannel(settings, QUICK).run, gateway)
-            yield
-            tasks.cancel_scope.cancel()
+    async with running_channel(TelegramChannel(settings, QUICK), gateway):
+        yield
 
 
 class Deaf(ScriptedAbilities):
@@ -78,7 +80,7 @@ async def test_an_album_is_one_message_however_telegram_divides_it() -> None:
             server.send_photo(PICTURE + b"3", media_group_id="a")
             server.say("after")
 
-        server.faults.append(Fault("getUpdates", after=late))
+        server.faults.append(ScriptedFault("getUpdates", after=late))
         async with running(server, gateway):
             await wait_until(lambda: len(server.seen()) == 2)
             server.repeat()
@@ -143,7 +145,7 @@ async def test_a_passing_error_of_telegram_loses_no_file(
 ) -> None:
     """The file is asked for again, and the message is sent once."""
     async with talking() as (server, gateway):
-        server.faults.append(Fault(method, answer=answer))
+        server.faults.append(ScriptedFault(method, answer=answer))
         server.send_photo(PICTURE, caption="look")
         await wait_until(lambda: server.seen() == ["You said: look"])
     assert [file.data for message in gateway.sent for file in message.documents] == [PICTURE]
@@ -153,7 +155,7 @@ async def test_a_passing_error_of_telegram_loses_no_file(
 async def test_an_expired_path_is_no_wrong_token() -> None:
     """Telegram answers 404 for an old path; the channel goes on."""
     async with talking() as (server, gateway):
-        server.faults.append(Fault("download", answer=failure(404, "Not Found")))
+        server.faults.append(ScriptedFault("download", answer=failure(404, "Not Found")))
         server.send_photo(PICTURE)
         server.say("hello")
         await wait_until(lambda: len(server.seen()) == 2)
@@ -233,7 +235,7 @@ async def test_the_token_is_in_no_log_of_a_download(caplog: pytest.LogCaptureFix
     for name in ("httpx", "httpcore", "telegram", ""):
         caplog.set_level(logging.DEBUG, name)
     async with talking() as (server, gateway):
-        server.faults.append(Fault("download", answer=failure(502, "Bad Gateway")))
+        server.faults.append(ScriptedFault("download", answer=failure(502, "Bad Gateway")))
         server.send_photo(PICTURE)
         await wait_until(lambda: len(gateway.sent) == 1)
     assert "/file/bot4242%3Ahidden/" in caplog.text
@@ -312,7 +314,9 @@ async def test_a_file_that_cannot_be_sent_is_named_in_the_answer(why: str) -> No
     async with ScriptedGateway(giving(first, PHOTO)) as gateway, bot_api_server() as server:
         gateway.files.update(contents)
         if why == "refused":
-            server.faults.append(Fault("sendDocument", answer=failure(413, "Request Entity Too Large")))
+            server.faults.append(
+                ScriptedFault("sendDocument", answer=failure(413, "Request Entity Too Large"))
+            )
         async with running(server, gateway):
             server.say("go")
             await wait_until(lambda: bool(server.seen()) and "cannot send" in server.seen()[0])
@@ -326,7 +330,7 @@ async def test_a_file_whose_answer_is_lost_is_sent_once(method: str) -> None:
     """The connection breaks after Telegram has acted: the file is found by its buttons."""
     async with ScriptedGateway(giving(PHOTO, TABLE)) as gateway, bot_api_server() as server:
         gateway.files.update(CONTENTS)
-        server.faults.append(Fault(method, lost=True))
+        server.faults.append(ScriptedFault(method, lost=True))
         async with running(server, gateway):
             server.say("go")
             await wait_until(lambda: len(server.seen()) == 3 and not server.faults)

@@ -7,15 +7,20 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.chat_installation import ChatInstallation, chat_installation
 from trunkline import ConfigError
-from trunkline.api.testing import ScriptedGateway, wait_until
+from trunkline.api.testing import (
+    ChannelInstallation,
+    ScriptedFault,
+    ScriptedGateway,
+    channel_installation,
+    running_channel,
+    wait_until,
+)
 from trunkline.home.listeners import read_listeners
 from trunkline_telegram.channel import TelegramChannel
 from trunkline_telegram.settings import TelegramSettings
 
-from .bot_api_server import BOT, OWNER, QUICK, TOKEN, BotApiServer, Fault, bot_api_server
-from .test_telegram import running
+from .bot_api_server import BOT, OWNER, QUICK, TOKEN, BotApiServer, bot_api_server
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +55,7 @@ async def talking(home: Path) -> AsyncIterator[tuple[BotApiServer, ScriptedGatew
     """A server, a gateway and the running channel between them."""
     async with ScriptedGateway() as gateway, bot_api_server() as server:
         server.proxy = lambda: proxied(home)
-        async with running(channel(server, home), gateway):
+        async with running_channel(channel(server, home), gateway):
             await wait_until(lambda: proxied(home))
             yield server, gateway
 
@@ -112,7 +117,7 @@ async def test_polling_after_a_webhook_loses_nothing(tmp_path: Path) -> None:
     async with ScriptedGateway() as gateway, bot_api_server() as server:
         server.webhook = {"url": URL, "secret_token": "x"}
         server.say("three")
-        async with running(channel(server, tmp_path, webhook_url=""), gateway):
+        async with running_channel(channel(server, tmp_path, webhook_url=""), gateway):
             await wait_until(lambda: server.seen() == ["You said: three"])
 
 
@@ -124,19 +129,21 @@ async def test_kills_lose_and_repeat_nothing(tmp_path: Path) -> None:
                    "webhook_url": URL, "listen": "127.0.0.1:0"}  # fmt: skip
         server.proxy = lambda: proxied(tmp_path)
         environ = {"TELEGRAM_BOT_TOKEN": TOKEN}
-        async with chat_installation(tmp_path, "telegram", section, server, environ) as installation:
+        async with channel_installation(tmp_path, "telegram", section, server, environ) as installation:
             for method in ("setWebhook", "sendMessage", "editMessageText"):
                 for when in ("before", "after"):
                     await _survive(installation, server, method, when)
 
 
-async def _survive(installation: ChatInstallation, server: BotApiServer, method: str, when: str) -> None:
+async def _survive(
+    installation: ChannelInstallation[BotApiServer], server: BotApiServer, method: str, when: str
+) -> None:
     word = f"{method}-{when}"
     if method == "setWebhook":
         installation.channels.kill()
     else:
         await installation.start()
-    server.faults.append(Fault(method, **{when: installation.channels.kill}))  # type: ignore[arg-type]
+    server.faults.append(ScriptedFault(method, **{when: installation.channels.kill}))  # type: ignore[arg-type]
     installation.ask(word)
     if not installation.channels.alive:
         installation.channels.launch()

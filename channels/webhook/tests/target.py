@@ -3,8 +3,7 @@ ignores an id that it knows. And a sender, which tries again as senders do.
 """
 
 import json
-import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,24 +19,25 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from trunkline.api.testing import wait_until
+from trunkline.api.testing import ScriptedFaults, scripted_address, wait_until
 from trunkline.home.listeners import read_listeners
-from trunkline.runtime.http.server import serve_app
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwAAAAAAAAAAA="
 ENV = "GARDEN_SECRET"
 
+EVENT = "event"
+"""The name by which faults of a request are scripted."""
+
 
 @dataclass
 class Target:
-    """The program. ``answers`` are the next statuses, with headers; then all requests are accepted. ``before`` and
-    ``after`` are called around the effect of the next request. ``requests`` counts all, ``events`` those that are new.
+    """The program. ``answers`` are the next statuses, with headers; then all requests are accepted. ``faults`` are
+    those of the next requests, named ``EVENT``. ``requests`` counts all, ``events`` those that are new.
     """
 
     url: str = ""
     answers: list[tuple[int, dict[str, str]]] = field(default_factory=list)
-    before: Callable[[], None] | None = None
-    after: Callable[[], None] | None = None
+    faults: ScriptedFaults[tuple[int, dict[str, str]]] = field(default_factory=ScriptedFaults)
     requests: list[str] = field(default_factory=list)
     bodies: dict[str, set[str]] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -48,18 +48,15 @@ class Target:
         StandardWebhook(SECRET).verify(body, dict(request.headers))
         id = request.headers["webhook-id"]
         self.requests.append(id)
-        before, self.before = self.before, None
-        if before is not None:
-            before()
+        if (replaced := self.faults.begin(EVENT)) is not None:
+            return Response(status_code=replaced[0], headers=replaced[1])
         if self.answers:
             status, headers = self.answers.pop(0)
             return Response(status_code=status, headers=headers)
         if id not in self.bodies:
             self.events.append(json.loads(body))
         self.bodies.setdefault(id, set()).add(body)
-        after, self.after = self.after, None
-        if after is not None:
-            after()
+        self.faults.end(EVENT)
         return Response(status_code=204)
 
     def texts(self, kind: str = "message.answered") -> list[str]:
@@ -70,13 +67,11 @@ class Target:
 @asynccontextmanager
 async def target() -> AsyncIterator[Target]:
     """The program while it runs."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        one = Target(f"http://127.0.0.1:{listening.getsockname()[1]}/events")
-        app = Starlette(routes=[Route("/events", one.receive, methods=["POST"])])
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(serve_app, app, listening)
-            yield one
-            tasks.cancel_scope.cancel()
+    one = Target()
+    app = Starlette(routes=[Route("/events", one.receive, methods=["POST"])])
+    async with scripted_address(app) as address:
+        one.url = f"{address}/events"
+        yield one
 
 
 @dataclass

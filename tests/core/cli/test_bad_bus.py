@@ -11,8 +11,8 @@ import anyio
 import nats
 import pytest
 
-from tests.support.processes import WorkerProcess
 from trunkline.testing.platform import clean_environ
+from trunkline.testing.worker_process import WorkerProcess
 from trunkline_bus import EmbeddedServer, ServerSettings
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

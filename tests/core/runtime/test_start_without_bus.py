@@ -7,8 +7,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.support.processes import WorkerProcess
 from trunkline.testing.platform import clean_environ
+from trunkline.testing.worker_process import WorkerProcess
 from trunkline_bus import EmbeddedServer, ServerSettings
 
 pytestmark = pytest.mark.anyio
