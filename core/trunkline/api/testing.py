@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trunkline.testing.channel_installation import ChatService as ChatService
     from trunkline.testing.channel_installation import KillResult as KillResult
     from trunkline.testing.channel_installation import channel_installation as channel_installation
+    from trunkline.testing.channel_runner import running_channel as running_channel
     from trunkline.testing.channel_suite import ChannelSuite as ChannelSuite
     from trunkline.testing.channel_suite import ChannelUser as ChannelUser
     from trunkline.testing.channel_suite import wait_until as wait_until
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from trunkline.testing.platform import platform as platform
     from trunkline.testing.post_suite import PostSuite as PostSuite
     from trunkline.testing.post_suite import PostWitness as PostWitness
-    from trunkline.testing.running_channel import running_channel as running_channel
     from trunkline.testing.sandbox_suite import SandboxSuite as SandboxSuite
     from trunkline.testing.scripted_abilities import ScriptedAbilities as ScriptedAbilities
     from trunkline.testing.scripted_completer import ScriptedCompleter as ScriptedCompleter
