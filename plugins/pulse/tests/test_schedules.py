@@ -142,6 +142,12 @@ async def test_a_run_by_hand_and_a_queue_share_one_conversation(client: BlockCli
     await run_now(client.bus, "paused", client.block)
     run = await ended_run(client, "paused")
     assert run.outcome == "finished" and await texts_of(client, run) == ["say:p", "p"]
+    text = 'instruction = "say:h"\nevery = 60\noverlap = "queue"\nenabled = false\n'
+    await write_schedule_file(client.bus, client.block, "by-hand", text)
+    for number in (1, 2):
+        await run_now(client.bus, "by-hand", client.block)
+        run = await ended_run(client, "by-hand", number)
+    assert await texts_of(client, run) == ["say:h", "h", "say:h", "h"]
 
 
 async def test_nothing_runs_during_panic_and_what_was_missed_is_reported(

@@ -181,7 +181,10 @@ class DueService:
         def recorded(now: ScheduleState) -> ScheduleState:
             if any(one.turn == run.turn and one.due_at == due for one in now.runs):
                 return now
-            return msgspec.structs.replace(now, runs=(*now.runs, run)[-MAX_RUNS:])
+            shared = run.conversation if schedule.overlap == "queue" else ""
+            return msgspec.structs.replace(
+                now, runs=(*now.runs, run)[-MAX_RUNS:], conversation=shared or now.conversation
+            )
 
         await self._store.change(state.block, state.name, recorded)
         await self._recorder.settle_started([run])
