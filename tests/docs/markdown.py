@@ -43,12 +43,13 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """Every Markdown page of the repository that people read."""
+    """Every Markdown page of the repository that people read. Files of memory that the examples install are none."""
     own = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
     members = sorted(
         page for part in ("plugins", "adapters", "channels") for page in ROOT.glob(f"{part}/*/README.md")
     )
-    return [*own, *sorted((ROOT / "docs").rglob("*.md")), *members]
+    memory = set((ROOT / "docs" / "examples").glob("*/blocks/**/*.md"))
+    return [*own, *sorted(set((ROOT / "docs").rglob("*.md")) - memory), *members]
 
 
 def followed() -> list[Path]:
@@ -57,6 +58,7 @@ def followed() -> list[Path]:
     return [
         ROOT / "README.md",
         *(page for name in folders for page in sorted((ROOT / "docs" / name).glob("*.md"))),
+        *(page for page in sorted((ROOT / "docs" / "examples").glob("*/README.md")) if blocks(page)),
     ]
 
 
