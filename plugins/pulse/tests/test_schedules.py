@@ -36,6 +36,10 @@ async def client(shared: Platform) -> BlockClient:
     return await client_of_new_block(shared)
 
 
+QUESTION = 'call:ask_human {\\"question\\": \\"Well?\\"} ;; say:done'
+"""An instruction whose run waits for its owner."""
+
+
 def once(seconds: float = 4.0) -> str:
     """The line of a file that is due once, so many seconds from now."""
     return f"at = {utc_now() + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}\n"
@@ -212,14 +216,46 @@ async def test_missed_times_are_reported_and_made_up_for(
 
 
 async def test_a_time_is_skipped_while_the_previous_run_lasts(client: BlockClient) -> None:
-    """The first run waits for its owner, so the next due time is recorded as skipped."""
-    question = 'call:ask_human {\\"question\\": \\"Well?\\"} ;; say:done'
-    await write_schedule_file(client.bus, client.block, "slow", f'instruction = "{question}"\nevery = 1\n')
-    state = await state_when(client, "slow", lambda state: len(state.runs) >= 2)
-    assert state.runs[0].outcome == "started" and state.runs[1].outcome == "skipped"
+    """The first run waits for its owner, so the next due times are recorded as skipped, in one entry: a list of them
+    would push the run that lasts out of the state, and the next due time would run beside it."""
+    await write_schedule_file(client.bus, client.block, "slow", f'instruction = "{QUESTION}"\nevery = 1\n')
+    state = await state_when(client, "slow", lambda state: len(state.runs) >= 2 and state.runs[-1].count >= 2)
+    assert [run.outcome for run in state.runs] == ["started", "skipped"]
     assert state.runs[1].detail == "The previous run had not ended."
     await write_schedule_file(client.bus, client.block, "slow", "")
     await client.gateway.cancel(state.runs[0].turn)
+
+
+async def test_a_claimed_time_runs_whatever_the_previous_run_does(client: BlockClient) -> None:
+    """Whether a due time is skipped is decided with its claim. Whoever completes the claim of a killed gateway, which
+    may have sent the message already, reports no turn as skipped."""
+    start = utc_now().replace(microsecond=0)
+    text = f'instruction = "{QUESTION}"\nevery = 3600\nstart = {start:%Y-%m-%dT%H:%M:%SZ}\n'
+    await write_schedule_file(client.bus, client.block, "claimed", text)
+    state = await state_when(client, "claimed", lambda state: state.runs)
+    due, after = start + timedelta(hours=1), start + timedelta(hours=2)
+    await ScheduleStore(client.bus).change(
+        client.block, "claimed", lambda state: replace(state, claimed=(due,), next_due=after)
+    )
+    message = ScheduleDue(block=client.block, name="claimed", due_at=due)
+    await client.bus.append(SCHEDULE_DUE, message, block=client.block, schedule="claimed")
+    state = await state_when(client, "claimed", lambda state: len(state.runs) == 2 and not state.claimed)
+    assert [(run.due_at, run.outcome) for run in state.runs] == [(start, "started"), (due, "started")]
+    for run in state.runs:
+        await client.gateway.cancel(run.turn)
+
+
+async def test_a_changed_file_repeats_no_due_time(client: BlockClient) -> None:
+    """An interval that began within the last minute is changed: the beat at its beginning was already run."""
+    start = utc_now().replace(microsecond=0)
+    text = f'instruction = "say:beat"\nevery = 3600\nstart = {start:%Y-%m-%dT%H:%M:%SZ}\n'
+    await write_schedule_file(client.bus, client.block, "changed", text)
+    first = await ended_run(client, "changed")
+    before = await state_when(client, "changed", lambda state: True)
+    await write_schedule_file(client.bus, client.block, "changed", text.replace("say:beat", "say:changed"))
+    state = await state_when(client, "changed", lambda state: state.version != before.version)
+    assert state.next_due == start + timedelta(hours=1)
+    assert [run.turn for run in state.runs] == [first.turn]
 
 
 async def _is_gone(client: BlockClient, name: str) -> bool:

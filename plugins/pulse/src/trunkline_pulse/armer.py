@@ -112,7 +112,8 @@ class Armer:
         due = None
         if schedule is not None and schedule.enabled:
             seen = None if old is not None else utc_now()
-            after = first_moment(schedule, found.file.modified_at, seen, self._zone)
+            saved = first_moment(schedule, found.file.modified_at, seen, self._zone)
+            after = max([saved, *(run.due_at for run in base.runs), *base.claimed])  # these have their runs
             if base.next_due is not None and base.next_due <= after:
                 after = base.next_due - timedelta(
                     microseconds=1

@@ -2,14 +2,16 @@
 
 A due message is acknowledged after these steps. Each of them may be repeated by another gateway, or after a kill:
 
-1. The due times up to now are *claimed* in the state of the schedule by compare-and-set, with the next due time.
+1. The due times up to now are *claimed* in the state of the schedule by compare-and-set, with the next due time. What
+   is missed or skipped is decided here, once.
 2. Their messages are sent. The id of each turn follows from its due time, so a repeat is the same turn.
 3. The runs are recorded, the claim is removed, and the next due time is armed.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -46,6 +48,8 @@ WORKING = 16
 """The number of due messages that one gateway works on at once."""
 
 RETRY_SECONDS, LATCHED_SECONDS = 1.0, 2.0
+
+_REASONS = {"missed": "Nothing ran at that time.", "skipped": "The previous run had not ended."}
 
 
 class DueService:
@@ -113,7 +117,7 @@ class DueService:
         if due.by_hand:
             return await self._run_by_hand(state, found.schedule, due.due_at)
         if not state.claimed and state.next_due == due.due_at and entry is not None:
-            claimed = self._claim(state, found)
+            claimed = await self._claim(state, found)
             if not await self._store.replace(entry, claimed):
                 return await self.process(due)
             state = claimed
@@ -121,8 +125,10 @@ class DueService:
             state = await self._hand_over(state, found.schedule) or state
         await self._armer.arm(state, found.schedule)
 
-    def _claim(self, state: ScheduleState, found: FoundSchedule) -> ScheduleState:
-        """Return the state with the due times that run now. Those that are missed and not made up for are recorded."""
+    async def _claim(self, state: ScheduleState, found: FoundSchedule) -> ScheduleState:
+        """Return the state with the due times that run now. Those that do not are recorded: the missed ones that are
+        not made up for, and those that the previous run is in the way of. Whoever hands over cannot decide otherwise.
+        """
         schedule, zone = found.schedule, self._zone
         if schedule is None or state.next_due is None:
             return state
@@ -131,10 +137,11 @@ class DueService:
         lost = [due for due in late if due not in wanted]
         if wanted and schedule.condition and not _holds(schedule.condition, found):
             wanted = []
-        runs = state.runs
-        if lost:
-            why = "Nothing ran at that time."
-            runs = (*runs, ScheduleRun(due_at=lost[-1], outcome="missed", count=len(lost), detail=why))
+        runs = _passed_over(state.runs, "missed", lost)
+        if wanted and schedule.overlap == "skip":
+            free = 0 if await self._previous_runs(state.runs) else 1
+            runs = _passed_over(runs, "skipped", wanted[free:])
+            wanted = wanted[:free]
         return msgspec.structs.replace(
             state,
             claimed=tuple(wanted),
@@ -147,10 +154,6 @@ class DueService:
         runs: list[ScheduleRun] = []
         conversation = state.conversation
         for due in state.claimed:
-            if schedule.overlap == "skip" and await self._previous_runs((*state.runs, *runs)):
-                why = "The previous run had not ended."
-                runs.append(ScheduleRun(due_at=due, outcome="skipped", detail=why))
-                continue
             shared = msgspec.structs.replace(state, conversation=conversation)
             run = await self._start(shared, schedule, due)
             runs.append(run)
@@ -204,6 +207,19 @@ class DueService:
         return ScheduleRun(
             due_at=due, outcome="started", turn=accepted.turn, conversation=accepted.conversation
         )
+
+
+def _passed_over(
+    runs: tuple[ScheduleRun, ...], outcome: Literal["missed", "skipped"], dues: Sequence[datetime]
+) -> tuple[ScheduleRun, ...]:
+    """Return the runs with due times that have no turn. Those that follow each other are one entry, so that a run that
+    lasts long is not forgotten because of those that it is in the way of."""
+    if not dues:
+        return runs
+    entry = ScheduleRun(due_at=dues[-1], outcome=outcome, count=len(dues), detail=_REASONS[outcome])
+    if runs and runs[-1].outcome == outcome:
+        return (*runs[:-1], msgspec.structs.replace(entry, count=runs[-1].count + entry.count))
+    return (*runs, entry)
 
 
 def _holds(condition: str, found: FoundSchedule) -> bool:
