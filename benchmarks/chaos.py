@@ -5,6 +5,7 @@ program exits with 1, says the seed and the evidence, and keeps the logs.
 """
 
 import argparse
+import json
 import random
 import shutil
 import sys
@@ -14,12 +15,15 @@ from pathlib import Path
 import anyio
 
 from benchmarks import channel_kills
-from benchmarks.chaos_report import report
+from benchmarks.chaos_report import figures, report
 from tests.chaos.chaos_run import Order, Outcome, run
 from tests.chaos.disks import why_not
 from tests.chaos.evidence import evidence
 from tests.chaos.platform_processes import Setting
 from trunkline.testing.scripted_provider import provider_process
+
+SETTLE, SETTLE_MIXED = 60.0, 300.0
+"""Seconds within which everything must have ended after the last fault. A mixed run has queues of its own."""
 
 
 def show_progress(text: str) -> None:
@@ -40,8 +44,8 @@ def run_chaos(order: Order, home: Path) -> Outcome:
     return outcome
 
 
-def parse_order() -> tuple[Order, bool]:
-    """What the command line asks for, and whether to keep the home folder."""
+def parse_order() -> tuple[Order, bool, bool]:
+    """What the command line asks for, whether to keep the home folder, and whether to print JSON."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.chaos",
         description=__doc__.split("\n")[0],
@@ -56,6 +60,11 @@ def parse_order() -> tuple[Order, bool]:
         "--pile", type=float, default=0.5, help="share of faults that strike while others are down (0.5)"
     )
     parser.add_argument("--cluster", type=int, default=1, metavar="N", help="so many servers, R=N (1)")
+    parser.add_argument(
+        "--mixed",
+        action="store_true",
+        help="people's turns give tasks to agents; schedules and workflows run, too",
+    )
     scene = parser.add_mutually_exclusive_group()
     scene.add_argument(
         "--rolling", type=int, metavar="N", help="N restarts in good order, one after the other"
@@ -67,6 +76,7 @@ def parse_order() -> tuple[Order, bool]:
         help="only this kind of fault, such as kill: SIGKILL",
     )
     parser.add_argument("--channel", metavar="NAME", help="kill the process of a channel (or of all) instead")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--keep", action="store_true", help="keep the home folder with the logs in any case")
     given = parser.parse_args()
     if given.full_disk and (reason := why_not()):
@@ -81,21 +91,23 @@ def parse_order() -> tuple[Order, bool]:
         pile=given.pile,
         rolling=given.rolling is not None,
         only=given.only,
+        mixed=given.mixed,
+        settle=SETTLE_MIXED if given.mixed else SETTLE,
         setting=Setting(given.cluster, given.full_disk),
     )
-    return order, given.keep
+    return order, given.keep, given.json
 
 
 def main() -> None:
     """Run and print; exits with 1 when a promise was broken."""
     if any(word.partition("=")[0] == "--channel" for word in sys.argv):
         return channel_kills.main()
-    order, keep = parse_order()
+    order, keep, as_json = parse_order()
     home = Path(tempfile.mkdtemp(prefix=f"trunkline-chaos-{order.seed}-"))
     outcome = run_chaos(order, home)
-    print(report(outcome))
+    print(json.dumps(figures(outcome)) if as_json else report(outcome))
     if outcome.struck < order.faults:
-        print(f"\nonly {outcome.struck} of {order.faults} faults fitted into {order.seconds:g} s")
+        show_progress(f"only {outcome.struck} of {order.faults} faults fitted into {order.seconds:g} s\n")
     if outcome.broken:
         (home / "evidence.txt").write_text(evidence(outcome))
         print(

@@ -1,8 +1,9 @@
 """The tables of a run of ``python -m benchmarks.chaos``. No measuring in here."""
 
-from collections.abc import Iterable
+from collections import Counter
 
 from benchmarks.figures import percentile, table
+from tests.chaos.background_audit import BackgroundAccount
 from tests.chaos.chaos_run import Outcome
 from tests.chaos.faults import Kind
 from tests.chaos.stream_gaps import Gap, longest
@@ -18,7 +19,43 @@ AIM_GAP, AIM_AGAIN = 2.0, 1.0
 
 def report(outcome: Outcome) -> str:
     """All tables."""
-    return "\n\n".join([_faults(outcome), _kinds(outcome), _worst(outcome), _totals(outcome), _aims(outcome)])
+    background = [_background(outcome.background)] if outcome.background is not None else []
+    tables = [
+        _faults(outcome),
+        _kinds(outcome),
+        _worst(outcome),
+        *background,
+        _totals(outcome),
+        _aims(outcome),
+    ]
+    return "\n\n".join(tables)
+
+
+def figures(outcome: Outcome) -> dict[str, object]:
+    """The figures as JSON has them: the totals, and those of agents, schedules and workflows of a mixed run."""
+    found: dict[str, object] = {
+        **dict(_totals_of(outcome)),
+        "faults": {f"{victim} {kind}": count for (victim, kind), count in sorted(outcome.faults.items())},
+        "broken": [f"{one.sort}: {one.where}: {one.what}" for one in outcome.broken],
+    }
+    if (account := outcome.background) is not None:
+        found["background"] = {name: dict(counts) for name, counts in _background_counts(account)}
+    return found
+
+
+def _background(account: BackgroundAccount) -> str:
+    """Agents, schedules and workflows."""
+    rows = [[name, sum(counts.values()), _counts(counts)] for name, counts in _background_counts(account)]
+    return table(["beside people's messages", "number", "of these"], rows)
+
+
+def _background_counts(account: BackgroundAccount) -> list[tuple[str, Counter[str]]]:
+    return [
+        ("tasks of agents", account.tasks),
+        ("due times of schedules", account.dues),
+        ("workflow runs", account.runs),
+        ("steps of workflows", account.steps),
+    ]
 
 
 def _faults(outcome: Outcome) -> str:
@@ -86,9 +123,13 @@ def _spread(gaps: list[float]) -> str:
 
 
 def _totals(outcome: Outcome) -> str:
+    return table(["", ""], _totals_of(outcome))
+
+
+def _totals_of(outcome: Outcome) -> tuple[tuple[str, object], ...]:
     account, faults = outcome.account, max(1, outcome.struck)
     count = {sort: sum(one.sort == sort for one in outcome.broken) for sort in ("lost", "doubled", "broken")}
-    rows: Iterable[tuple[str, object]] = (
+    return (
         ("seed", outcome.order.seed),
         ("seconds", f"{outcome.seconds:.0f}"),
         ("turns accepted", outcome.turns),
@@ -110,7 +151,6 @@ def _totals(outcome: Outcome) -> str:
         ("starts that failed", outcome.failed_starts),
         ("HTTP streams ended by a passing error", len(outcome.passing)),
     )
-    return table(["", ""], rows)
 
 
 def _counts(counter: dict[str, int]) -> str:

@@ -13,13 +13,17 @@ from anyio.abc import TaskGroup
 
 from trunkline_bus import new_id
 
+from .agent_programs import draw_mixed_message
 from .auditor import Account, Auditor, Broken
+from .background_audit import BackgroundAccount, audit_background
+from .background_load import BackgroundLoad
 from .costs import Bill, bill_of
 from .faults import Fault, Kind, plan, rolling, victims
 from .feed_listener import Ear
 from .load import Load
 from .model_requests import Given, given_of
 from .platform_processes import FaultTarget, Setting, started_target
+from .programs import draw_message
 from .stream_gaps import Gap, gaps, shown, worst
 
 FORGET_EVERY = 40
@@ -40,8 +44,9 @@ class Order:
 
     ``pile``: the share of faults that may strike while others are still down; the rest wait until every process is up.
     ``settle``: seconds until every accepted message must be answered after the last fault. ``rolling``: orderly
-    restarts, one after the other, instead of random faults. ``only``: the one kind of fault. ``setting``: the
-    processes of the run; with small disks, the faults fill the disks.
+    restarts, one after the other, instead of random faults. ``only``: the one kind of fault. ``mixed``: people's turns
+    give tasks to agents, and schedules and workflows run beside them. ``setting``: the processes of the run; with small
+    disks, the faults fill the disks.
     """
 
     seed: int
@@ -53,6 +58,7 @@ class Order:
     settle: float = 60.0
     rolling: bool = False
     only: Kind | None = None
+    mixed: bool = False
     setting: Setting = field(default_factory=Setting)
 
     def plan(self, servers: tuple[str, ...]) -> Iterator[Fault]:
@@ -69,7 +75,8 @@ class Outcome:
 
     ``given``: the content of each model call. ``bills``: what the vendor bills for each. ``gaps``: on the feed.
     ``shown``: the items that a reader received.
-    ``passing``: errors that ended an HTTP stream but not its turn.
+    ``passing``: errors that ended an HTTP stream but not its turn. ``background``: the account of agents, schedules and
+    workflows of a mixed run.
     """
 
     order: Order
@@ -83,13 +90,14 @@ class Outcome:
     gaps: list[Gap] = field(default_factory=list)
     shown: list[Gap] = field(default_factory=list)
     account: Account = field(default_factory=Account)
+    background: BackgroundAccount | None = None
     failed_starts: int = 0
     passing: list[str] = field(default_factory=list)
 
     @property
     def broken(self) -> list[Broken]:
         """Every promise that was not kept."""
-        return self.account.broken
+        return [*self.account.broken, *(self.background.broken if self.background is not None else ())]
 
     @property
     def struck(self) -> int:
@@ -130,16 +138,24 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
             ) as http,
             anyio.create_task_group() as tasks,
         ):
-            load = Load(target, http, order.seed, file, tasks)
+            draw = draw_mixed_message if order.mixed else draw_message
+            load = Load(target, http, order.seed, file, tasks, draw)
+            background = BackgroundLoad(
+                target.running.bus, order.seed, home / f"background-{new_id()}", tasks
+            )
             began = anyio.current_time()
+            if order.mixed:
+                await background.begin()
             await _inject_faults(order, target, load, _Model(provider, outcome), tasks, tell)
-            await _settle(order, load, target, tell)
+            await _settle(order, load, background, tell)
             outcome.seconds = anyio.current_time() - began
             tasks.cancel_scope.cancel()
         tell("checking")
         await _Model(provider, outcome).gather()
         auditor = Auditor(target.running, file, outcome.given, outcome.bills, may_refuse=order.setting.disks)
         outcome.account = await auditor.audit(load.sent)
+        if order.mixed:
+            outcome.background = await audit_background(target.running, load.sent, file, background)
         _sum_up(outcome, target, load, ear)
         await anyio.Path(home / "timeline.txt").write_text("\n".join(_timeline(target, ear)) + "\n")
     return outcome
@@ -173,11 +189,13 @@ async def _inject_faults(
         tell("waiting for everybody to be up")
 
 
-async def _settle(order: Order, load: Load, target: FaultTarget, tell: Callable[[str], None]) -> None:
-    """Send nothing new, and wait until every client has received the end of the accepted messages."""
+async def _settle(order: Order, load: Load, background: BackgroundLoad, tell: Callable[[str], None]) -> None:
+    """Begin nothing new, and wait until every client has received the end of the accepted messages."""
     load.stopping = True
     tell("waiting for the last answers")
     with anyio.move_on_after(order.settle):
+        if order.mixed:
+            await background.finish()
         await load.until_quiet()
 
 

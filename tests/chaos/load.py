@@ -5,7 +5,6 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 import anyio
 import httpx
@@ -14,15 +13,14 @@ from anyio.abc import TaskGroup
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
-from trunkline.errors import ErrorCode, Unavailable
+from trunkline.errors import ErrorCode
 from trunkline_bus import BusError, RemoteFault
 
 from .clients import LEAVES_AFTER, HttpClient, read_feed
 from .platform_processes import FaultTarget
 from .programs import PlannedMessage, draw_message
+from .retries import until_accepted
 from .transcript import FeedTranscript, HttpTranscript, Transcript
-
-T = TypeVar("T")
 
 CHANNELS = ("test", "terminal", "telegram")
 """From where people decide."""
@@ -30,8 +28,8 @@ CHANNELS = ("test", "terminal", "telegram")
 LENGTH = 6
 """Turns of a conversation, before the same person begins another."""
 
-PASSING = ("engine_unavailable", "storage_failure")
-"""Refusals that say: try again."""
+Draw = Callable[[random.Random, str, str], PlannedMessage]
+"""Draws a message, by its mark and the file of effects."""
 
 
 @dataclass(slots=True)
@@ -52,7 +50,13 @@ class Load:
     """People who send messages until they are stopped. ``problems``: their refused messages."""
 
     def __init__(
-        self, target: FaultTarget, http: httpx.AsyncClient, seed: int, file: Path, tasks: TaskGroup
+        self,
+        target: FaultTarget,
+        http: httpx.AsyncClient,
+        seed: int,
+        file: Path,
+        tasks: TaskGroup,
+        draw: Draw = draw_message,
     ) -> None:
         self._target = target
         self._gateway = target.running.gateway
@@ -60,6 +64,7 @@ class Load:
         self._seed = seed
         self._file = str(file)
         self._tasks = tasks
+        self._draw = draw
         self._open = 0
         self._closed = anyio.Event()
         self.sent: list[Sent] = []
@@ -96,7 +101,7 @@ class Load:
         conversation: str | None = None
         turn = 0
         while not self.stopping:
-            request = draw_message(draw, f"s{self._seed}p{number}t{turn}", self._file)
+            request = self._draw(draw, f"s{self._seed}p{number}t{turn}", self._file)
             sent = await self._say(conversation, request)
             turn += 1
             if not request.queued:
@@ -111,7 +116,7 @@ class Load:
             self._go(lambda: self._http.follow(seen, request.drop))
         else:
             message = SendMessage(content=request.program, conversation=conversation, client_id=request.mark)
-            accepted = await self._persist(lambda: self._gateway.send(message))
+            accepted = await until_accepted(lambda: self._gateway.send(message))
             sent = Sent(request, accepted.conversation, accepted.turn)
         self.sent.append(sent)
         self._go(lambda: self._watch(sent))
@@ -147,7 +152,7 @@ class Load:
 
     async def _cancel(self, sent: Sent, after: float) -> None:
         await anyio.sleep(after)
-        await self._persist(lambda: self._gateway.cancel(sent.turn, mode=sent.request.mode))
+        await until_accepted(lambda: self._gateway.cancel(sent.turn, mode=sent.request.mode))
 
     async def _steer(self, sent: Sent, after: float) -> None:
         await anyio.sleep(after)
@@ -158,14 +163,14 @@ class Load:
             client_id=f"{request.mark}-steer",
             steer=sent.turn,
         )
-        accepted: MessageAccepted = await self._persist(lambda: self._gateway.send(message))
+        accepted: MessageAccepted = await until_accepted(lambda: self._gateway.send(message))
         sent.steered.append(accepted.message_id)
 
     async def _decide(self, sent: Sent) -> None:
         """Wait for the question, take some time, and decide from several channels at once; again if asked again."""
         known: set[str] = set()
         while not sent.over.is_set():
-            for asked in await self._persist(self._gateway.waiting):
+            for asked in await until_accepted(self._gateway.waiting):
                 if asked.turn == sent.turn and asked.id not in known:
                     await anyio.sleep(0.0 if known else sent.request.decide)
                     known.add(asked.id)
@@ -177,20 +182,8 @@ class Load:
     async def _say_so(self, sent: Sent, asked: Approval, channel: str, allow: bool) -> None:
         gateway = GatewayClient(self._target.running.bus, channel)
         try:
-            await self._persist(lambda: gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow))
+            await until_accepted(lambda: gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow))
             sent.granted.append(allow)
         except RemoteFault as fault:
             if fault.code != ErrorCode.CONFLICT:  # somebody was first
                 raise
-
-    async def _persist(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Retry until the request is accepted. A permanent refusal is a problem, and not retried."""
-        while True:
-            try:
-                return await ask()
-            except Unavailable:
-                await anyio.sleep(0.2)
-            except RemoteFault as fault:
-                if fault.code not in PASSING:
-                    raise
-                await anyio.sleep(0.2)

@@ -19,7 +19,8 @@ class PlannedMessage:
     known beforehand. ``marks``: its effects. ``cancel`` and ``steer``: after how many seconds. ``queued``: the next
     message does not wait for the answer. ``http``: sent over HTTP. ``late``: after how many seconds a second client
     attaches. ``drop``: after how many events an HTTP client disconnects and reconnects. ``decide``: after how many
-    seconds people decide about its call, one from each channel, all at once: ``verdicts``.
+    seconds people decide about its call, one from each channel, all at once: ``verdicts``. ``tasks``: those of agents
+    that it causes, by their marks.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class PlannedMessage:
     drop: int = 0
     decide: float = 0.0
     verdicts: tuple[bool, ...] = ()
+    tasks: tuple[str, ...] = ()
 
     @property
     def steering(self) -> str:
@@ -56,8 +58,8 @@ def draw_message(draw: random.Random, mark: str, file: str) -> PlannedMessage:
         "late": draw.uniform(0.1, 5.0) if draw.random() < 0.4 else None,
         "drop": draw.randint(2, 15) if draw.random() < 0.5 else 0,
     }
-    kinds = list(_MAKERS)
-    made = _MAKERS[draw.choices(kinds, (4, 4, 3, 2, 2, 2, 4))[0]]
+    kinds = list(MAKERS)
+    made = MAKERS[draw.choices(kinds, (4, 4, 3, 2, 2, 2, 4))[0]]
     return made(draw, mark, file, common)
 
 
@@ -73,7 +75,8 @@ def _slow(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> 
     )
 
 
-def _transfer(draw: random.Random, mark: str, file: str) -> str:
+def transfer(draw: random.Random, mark: str, file: str) -> str:
+    """A call with the effect ``mark``, as a program says it."""
     before, after = round(draw.uniform(0, 0.6), 2), round(draw.uniform(0, 1.5), 2)
     return f"transfer {json.dumps({'file': file, 'mark': mark, 'before': before, 'after': after})}"
 
@@ -82,7 +85,7 @@ def _write(draw: random.Random, mark: str, file: str, common: dict[str, Any]) ->
     return PlannedMessage(
         kind="write",
         mark=mark,
-        program=f"say:Working. ;; call:{_transfer(draw, mark, file)} ;; quote ;; say:end-{mark}",
+        program=f"say:Working. ;; call:{transfer(draw, mark, file)} ;; quote ;; say:end-{mark}",
         ending=f"end-{mark}",
         marks=(mark,),
         **common,
@@ -92,7 +95,7 @@ def _write(draw: random.Random, mark: str, file: str, common: dict[str, Any]) ->
 def _parallel(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> PlannedMessage:
     marks = tuple(f"{mark}-{number}" for number in range(draw.randint(2, 3)))
     look = f"look {json.dumps({'mark': mark, 'seconds': round(draw.uniform(0, 1.0), 2)})}"
-    calls = " ".join([*(_transfer(draw, one, file) for one in marks), look])
+    calls = " ".join([*(transfer(draw, one, file) for one in marks), look])
     return PlannedMessage(
         kind="parallel",
         mark=mark,
@@ -105,7 +108,7 @@ def _parallel(draw: random.Random, mark: str, file: str, common: dict[str, Any])
 
 def _cancelled(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> PlannedMessage:
     tools = draw.random() < 0.5
-    first = f"call:{_transfer(draw, mark, file)} ;; " if tools else ""
+    first = f"call:{transfer(draw, mark, file)} ;; " if tools else ""
     return PlannedMessage(
         kind="cancel",
         mark=mark,
@@ -143,7 +146,7 @@ def _queued(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -
 
 def _asked(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> PlannedMessage:
     """Often others wait behind it; people agree, or not."""
-    call = _transfer(draw, mark, file).replace("transfer", "pay", 1)
+    call = transfer(draw, mark, file).replace("transfer", "pay", 1)
     verdicts = draw.choice(((True,), (True, True), (True, True, True), (False,), (True, False)))
     return PlannedMessage(
         kind="asked",
@@ -158,7 +161,7 @@ def _asked(draw: random.Random, mark: str, file: str, common: dict[str, Any]) ->
     )
 
 
-_MAKERS: dict[str, Callable[[random.Random, str, str, dict[str, Any]], PlannedMessage]] = {
+MAKERS: dict[str, Callable[[random.Random, str, str, dict[str, Any]], PlannedMessage]] = {
     "slow": _slow,
     "write": _write,
     "parallel": _parallel,
