@@ -56,6 +56,17 @@ async def test_no_guarantee_is_broken_by_kills() -> None:
     await no_promise_is_broken(Order(DRAWN, faults=20, seconds=14.0, people=4, pause=0.6, pile=0.7))
 
 
+@pytest.mark.timeout(600)
+async def test_no_guarantee_is_broken_by_kills_under_background_work() -> None:
+    """Agents work for people's turns, schedules are due every few seconds and workflows begin meanwhile: every task, due
+    time and step happens once and is reported."""
+    order = Order(
+        DRAWN, faults=6, seconds=15.0, people=3, pause=1.5, pile=0.4, settle=240.0, only="kill", mixed=True
+    )
+    background = (await no_promise_is_broken(order)).background
+    assert background is not None and background.dues["turns"] and background.runs["completed"]
+
+
 async def test_no_guarantee_is_broken_when_cluster_servers_die() -> None:
     """The same on three servers that each have everything, whichever leads."""
     order = Order(DRAWN, faults=8, seconds=9.0, people=4, pause=0.6, pile=0.5, setting=Setting(servers=3))

@@ -77,6 +77,19 @@ def test_a_split_task_is_measured_in_both_orders(figures: Callable[..., Any]) ->
     assert all(turn["seconds"] >= turn["least"] for turn in found)
 
 
+def test_the_cost_of_a_child_turn_is_measured(figures: Callable[..., Any]) -> None:
+    """The turns with and without a child, the parts of the child, and its cost in plain turns."""
+    found = figures("benchmarks.agents", "--turns", "2")
+    for kind in ("wall", "cpu"):
+        assert {name: len(seconds) for name, seconds in found[kind].items()} == {
+            "plain": 2,
+            "with a call": 2,
+            "with a child": 2,
+        }
+    assert len(found["parts"]) == 4 and all(min(seconds) >= 0 for seconds in found["parts"].values())
+    assert set(found["ratio"]) == {"wall", "cpu"}
+
+
 def test_the_tokens_of_a_long_conversation_are_counted(figures: Callable[..., Any]) -> None:
     """As shipped, with whole results and in a naive loop, which bills more; every fact is answered in each way."""
     found = figures("benchmarks.compaction", "--turns", "60")
