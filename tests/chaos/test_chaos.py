@@ -58,8 +58,8 @@ async def test_no_guarantee_is_broken_by_kills() -> None:
 
 @pytest.mark.timeout(600)
 async def test_no_guarantee_is_broken_by_kills_under_background_work() -> None:
-    """Agents work for people's turns, schedules are due every few seconds and workflows begin meanwhile: every task, due
-    time and step happens once and is reported."""
+    """Agents work for people's turns, schedules are due every few seconds and workflows begin: every task, due time and
+    step happens once and is reported."""
     order = Order(
         DRAWN, faults=6, seconds=15.0, people=3, pause=1.5, pile=0.4, settle=240.0, only="kill", mixed=True
     )
