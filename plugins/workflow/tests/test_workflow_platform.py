@@ -276,6 +276,23 @@ async def test_policies_and_approvals_hold_for_steps(running: BlockClient) -> No
     assert effects(running.workspace) == []
 
 
+async def test_a_step_gives_a_task_to_an_agent_and_uses_its_result(running: BlockClient) -> None:
+    """The step waits for the agent. Its answer is data: a JSON object has fields that later steps name, and what these
+    say is no template."""
+    said = json.dumps({"size": 3, "note": "{{ steps.ask.size }}"})
+    text = workflow(
+        "asks-agent",
+        "id: ask, type: action, action: agent_run, args: {task: 'say:{{ said }}'}, next: use",
+        "id: use, type: action, action: effect, args: {mark: '{{ steps.ask.size }} {{ steps.ask.note }}'}",
+        inputs="{said: null}",
+    )
+    view = await begin(await install(running, text), text, said=said)
+    assert view.status == "completed", view.detail
+    assert effects(running.workspace) == ["3 {{ steps.ask.size }}"]
+    (task,) = (await running.gateway.agents(block=running.block)).tasks
+    assert (task.state, task.parent.turn) == ("done", view.record.turn)
+
+
 async def test_panic_ends_runs_and_refuses_new_ones(running: BlockClient) -> None:
     """CC-F17, C31: panic ends a run that waits and one that works; nothing more has an effect until it is released."""
     runs = await install(running, DEPLOY_APP)

@@ -62,8 +62,12 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "CC-F16": done(
         "God Mode: host_network: true in AGENTS.md session config → host network",
         "tests/core/cli/test_permissions.py",
+        "tests/integration/test_background_network.py",
     ),
-    "CC-F17": done("panic kill: destroy all running containers at once"),
+    "CC-F17": done(
+        "panic kill: destroy all running containers at once",
+        "tests/integration/test_background_panic.py",
+    ),
     "CC-F18": done(
         "SQLite + vec: vectors(id, embedding, content, metadata{timestamp, source",
         "plugins/git_store/tests/test_semantic_search.py",
