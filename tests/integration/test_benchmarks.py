@@ -177,6 +177,29 @@ def test_sockets_and_their_viewers_are_measured(figures: Callable[..., Any]) -> 
     assert "idle_kb" in found
 
 
+def test_twenty_viewers_of_a_turn_are_measured(figures: Callable[..., Any]) -> None:
+    """How late each kind of viewer shows the words of an answer."""
+    late = figures("benchmarks.fan_out", "--words", "40", "--turns", "1")
+    assert set(late) == {"SSE", "WebSocket", "terminal", "Telegram", "Discord"}
+    assert all(
+        len(late[kind]) == 40 * count for kind, count in (("terminal", 3), ("Telegram", 4), ("Discord", 3))
+    )
+
+
+def test_a_channel_is_measured_beside_a_turn_without_it(figures: Callable[..., Any]) -> None:
+    """Messages a second, the time to the first text, and the memory of chats."""
+    found = figures("benchmarks.channels", "--chats", "5", "--updates", "2")
+    assert found["per_second"] > 0 and found["direct_per_second"] > 0 and found["share_of_direct"] > 0
+    assert found["bare_first_text"] > 0 and found["first_text"] > 0 and found["direct_first_text"] > 0
+    assert "mib_per_1000_chats" in found
+
+
+def test_random_kills_of_a_channel_are_counted(printed: Printed) -> None:
+    """The kills, messages, and what was lost and repeated, of the channel that is named."""
+    lines = printed("benchmarks.chaos", "--channel", "webhook", "--kills", "2").splitlines()
+    assert [cell.strip() for cell in lines[-1].split("|")[1:-1]] == ["webhook", "2", "6", "0", "0"]
+
+
 def test_what_adapters_add_is_measured() -> None:
     """The processor time of each token, with the SDK and with the adapter, for every vendor; what the import weighs."""
     command = [sys.executable, "-m", "benchmarks.adapters", "--quick", "--json"]

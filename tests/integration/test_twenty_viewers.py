@@ -58,8 +58,7 @@ async def test_MB_T11_the_first_of_two_decisions_counts_for_all(watched: Viewers
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(allow)
-        press = guild.press(f"deny {waiting['id']}")
-        await wait_until(lambda: press in guild.said)
+        guild.say(f"deny {waiting['id']}")  # a press of a button must be answered within three seconds
     allowed = statuses[0] < 300
     assert statuses[0] < 300 or statuses[0] == 409, statuses
     word = "Allowed by" if allowed else "Denied by"

@@ -21,6 +21,7 @@ from time import perf_counter
 import anyio
 import httpx
 from anyio.abc import TaskGroup
+from websockets.exceptions import ConnectionClosed
 
 from channels.discord.tests import discord_server as discord
 from channels.telegram.tests import bot_api_server as telegram
@@ -46,10 +47,12 @@ EDIT_SECONDS = 0.02
 
 @dataclass
 class Viewer:
-    """One viewer. ``shown`` is the text, and ``at`` has the time at which each word first appeared in a turn."""
+    """One viewer. ``shown`` is the text, and ``at`` has the time at which each word first appeared in a turn. ``begun``
+    tells whether a viewer over SSE has got its first line."""
 
     kind: str
     shown: str = ""
+    begun: bool = False
     at: dict[int, float] = field(default_factory=dict)
 
     def show(self, text: str, turn_text: str = "") -> None:
@@ -84,6 +87,7 @@ class Viewers:
     async def _read_events(self, turn: str, viewer: Viewer) -> None:
         async with self.http.stream("GET", f"/api/turns/{turn}/events") as response:
             async for line in response.aiter_lines():
+                viewer.begun = True
                 viewer.show(f"{viewer.shown}{line}\n", line)
 
     def of(self, kind: str) -> list[Viewer]:
@@ -104,13 +108,16 @@ async def _poll(viewers: Mapping[int, Viewer], texts: Callable[[int], Sequence[s
         for chat, viewer in viewers.items():
             shown = texts(chat)
             if (text := "\n".join(shown)) != viewer.shown:
-                viewer.show(text, shown[-1])
+                viewer.show(text, shown[-1] if shown else "")
         await anyio.sleep(POLL_SECONDS)
 
 
 async def _read_socket(client: SocketClient, viewer: Viewer) -> None:
     while True:
-        envelope = await client.receive(3_600)
+        try:
+            envelope = await client.receive(3_600)
+        except ConnectionClosed:  # the viewers leave
+            return
         if isinstance(envelope, ChatEnvelope) and envelope.payload.role == "assistant":
             viewer.show(viewer.shown + envelope.payload.text, viewer.shown[-12:] + envelope.payload.text)
         elif isinstance(envelope, TurnEndedEnvelope):
@@ -125,7 +132,7 @@ async def _read_terminal(master: int, viewer: Viewer) -> None:
 
 
 def _attached_process(running: ProcessPlatform, conversation: str) -> tuple[subprocess.Popen[bytes], int]:
-    """Start ``trunkline attach`` at a terminal that can do nothing but print; return it and the terminal's other end."""
+    """Start ``trunkline attach`` at a terminal that can only print; return it and the terminal's other end."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 400, 0, 0))
     process = subprocess.Popen(
@@ -207,15 +214,16 @@ async def viewers(home: Path) -> AsyncIterator[Viewers]:
 
 async def _attach_chats(found: Viewers) -> None:
     bot, guild = found.telegram, found.discord
-    await wait_until(lambda: "getUpdates" in bot.calls and guild.commands)
+    await wait_until(lambda: "getUpdates" in bot.calls and guild.commands and guild.identified)
     for chat in TELEGRAM_CHATS:
         bot.say(f"/attach{'@trunk_bot' if chat < 0 else ''} {found.conversation}", chat=chat)
     for chat in DISCORD_CHATS:
-        guild.command("attach", found.conversation, channel=chat)
+        mention = "" if chat == DISCORD_CHATS[0] else f"<@{discord.BOT_ID}> "
+        guild.say(f"{mention}/attach {found.conversation}", channel=chat)
     chats = {chat: Viewer("Telegram") for chat in TELEGRAM_CHATS}
     rooms = {chat: Viewer("Discord") for chat in DISCORD_CHATS}
     await wait_until(lambda: all("now shows all" in "".join(_telegram_texts(bot, one)) for one in chats))
-    await wait_until(lambda: sum("now shows all" in text for text in guild.said.values()) == len(rooms))
+    await wait_until(lambda: all("now shows all" in "".join(_discord_texts(guild, one)) for one in rooms))
     found.all += [*chats.values(), *rooms.values()]
     found.tasks.start_soon(_poll, chats, lambda chat: _telegram_texts(bot, chat))
     found.tasks.start_soon(_poll, rooms, lambda chat: _discord_texts(guild, chat))

@@ -18,6 +18,7 @@ the server.
 import atexit
 import contextlib
 import ctypes
+import functools
 import gc
 import importlib
 import inspect
@@ -175,6 +176,7 @@ class Forking:
         """Fork within the context; the server ends with it."""
         forking = self
 
+        @functools.wraps(self._starts_anew)
         def start(process: subprocess.Popen[Any], *given: Any, **named: Any) -> None:
             if not forking._forks(process, forking._signature.bind(process, *given, **named).arguments):
                 forking._starts_anew(process, *given, **named)

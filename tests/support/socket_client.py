@@ -87,7 +87,11 @@ async def open_socket(url: str, token: str | None, **headers: str) -> AsyncItera
     """A client of the gateway at this address."""
     given = {**({} if token is None else {"Authorization": f"Bearer {token}"}), **headers}
     async with connect(
-        url.replace("http", "ws", 1) + "/ws", additional_headers=given, open_timeout=30, max_size=None
+        url.replace("http", "ws", 1) + "/ws",
+        additional_headers=given,
+        open_timeout=30,
+        max_size=None,
+        ping_interval=None,  # a busy machine is no failure
     ) as connection:
         yield SocketClient(connection)
 

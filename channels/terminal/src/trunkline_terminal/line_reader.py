@@ -16,9 +16,32 @@ class LineReader:
         self._rest = ""
         self._ended = False
         self._waits = _can_wait(descriptor)
+        self._readers: list[anyio.CancelScope] = []
+        self._fewer = anyio.Event()
+        self._reading = anyio.Lock()
 
     async def read_line(self) -> str | None:
-        """The next line without its end, or None when there is none any more."""
+        """The next line without its end, or None when there is none any more. Of several readers the one that began
+        last gets the next line, such as a question that appears while a message could be typed; the others wait.
+        """
+        if self._readers:
+            self._readers[-1].cancel()
+        mine = anyio.CancelScope()
+        self._readers.append(mine)
+        try:
+            while True:
+                with mine:
+                    async with self._reading:  # until the reader before has left
+                        return await self._next_line()
+                while self._readers[-1] is not mine:
+                    await self._fewer.wait()
+                mine = self._readers[-1] = anyio.CancelScope()  # a cancelled one cannot be entered again
+        finally:
+            self._readers.remove(mine)
+            self._fewer.set()
+            self._fewer = anyio.Event()
+
+    async def _next_line(self) -> str | None:
         while "\n" not in self._rest and not self._ended:
             await self._fill()
         line, newline, self._rest = self._rest.partition("\n")
