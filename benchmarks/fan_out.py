@@ -63,6 +63,7 @@ async def _turn(watched: Viewers, words: int) -> Lateness:
     since = perf_counter()
     await wait_until(lambda: all(len(one.at) == words for one in watched.all), within=300)
     await watched.running.answer(sent)
+    await wait_until(lambda: len(published) == words)
     await subscription.aclose()
     late: dict[str, list[float]] = defaultdict(list)
     for one in watched.all:

@@ -28,7 +28,7 @@ async def test_MB_F22_twenty_viewers_see_one_answer_without_a_gap(watched: Viewe
     sent = await watched.running.send(f"slow:{WORDS}:20", conversation=watched.conversation)
     await watched.watch(sent.turn)
     assert len(watched.all) == 20
-    await wait_until(lambda: all(len(one.at) == WORDS for one in watched.all))
+    await wait_until(lambda: all(len(one.at) == WORDS for one in watched.all), within=120)
     await watched.running.answer(sent)
     for one in watched.all:
         words = [int(word) for word in WORD.findall(one.shown)]

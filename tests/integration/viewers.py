@@ -45,6 +45,10 @@ EDIT_SECONDS = 0.02
 """Seconds between two edits of a chat: the least that the settings permit. The services permit fewer."""
 
 
+SEPARATOR = "\n" * 12
+"""Between two answers over WebSocket. A piece of text is searched for words with the twelve characters before it."""
+
+
 @dataclass
 class Viewer:
     """One viewer. ``shown`` is the text, and ``at`` has the time at which each word first appeared in a turn. ``begun``
@@ -121,7 +125,7 @@ async def _read_socket(client: SocketClient, viewer: Viewer) -> None:
         if isinstance(envelope, ChatEnvelope) and envelope.payload.role == "assistant":
             viewer.show(viewer.shown + envelope.payload.text, viewer.shown[-12:] + envelope.payload.text)
         elif isinstance(envelope, TurnEndedEnvelope):
-            viewer.shown += "\n"
+            viewer.shown += SEPARATOR
 
 
 async def _read_terminal(master: int, viewer: Viewer) -> None:
