@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
 import anyio
@@ -30,6 +31,9 @@ WORDS = 10
 
 MESSAGES_PER_KILL = 3
 """Messages that arrive before each random kill."""
+
+STALLED_SECONDS = 150.0
+"""Seconds without anything new after which an answer counts as lost."""
 
 WORKERS: Sequence[WorkerKind] = ("gateway", "monitor", "tools", "memory")
 """The workers beside the channel. They run in the test's process."""
@@ -104,11 +108,17 @@ class ChannelInstallation(Generic[S]):
         assert (result.lost, result.repeated) == ((), ()), self.channels.text()[-3000:]
 
     async def result(self, kills: int, words: Sequence[str]) -> KillResult:
-        """Wait for the answers to these words, about a second for each, and count what was lost and repeated."""
-        with anyio.move_on_after(90 + len(words)):  # one conversation answers one after another
-            while not (all(self._answers(words).values()) and self.settled()):
-                await self.start()
-                await anyio.sleep(0.05)
+        """Wait for the answers to these words, and count what was lost and repeated. A word counts as lost if it is not
+        answered when nothing new has been shown for ``STALLED_SECONDS``: a busy machine is late and loses nothing.
+        """
+        shown, since = -1, monotonic()
+        while not (all(self._answers(words).values()) and self.settled()):
+            if len(self.service.seen()) != shown:
+                shown, since = len(self.service.seen()), monotonic()
+            if monotonic() - since > STALLED_SECONDS:
+                break
+            await self.start()
+            await anyio.sleep(0.05)
         counts = self._answers(words)
         seen = self.service.seen()
         lost = tuple(word for word, count in counts.items() if not count)
