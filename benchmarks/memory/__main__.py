@@ -23,6 +23,7 @@ FIGURES = (
     "backup",
     "search",
     "recall",
+    "retrieval",
     "chunk_recall",
     "reindex",
     "nearest",

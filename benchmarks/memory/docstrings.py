@@ -30,7 +30,7 @@ _EXAMPLE = re.compile(r">>>.*")
 
 def entry() -> dict[str, Any]:
     """As one entry of the data that ``recall`` reads."""
-    found = {text: question for question, text in _pairs()}
+    found = {text: question for question, text in pairs()}
     documents = [{"id": str(number), "text": text} for number, text in enumerate(found)]
     questions = [
         {"question": question, "evidence": [str(number)]} for number, question in enumerate(found.values())
@@ -39,7 +39,7 @@ def entry() -> dict[str, Any]:
     return {"conversation": "docstrings", "documents": documents, "questions": questions[:QUESTIONS]}
 
 
-def _pairs() -> Iterator[tuple[str, str]]:
+def pairs() -> Iterator[tuple[str, str]]:
     for name in PACKAGES:
         for docstring in _docstrings(importlib.import_module(name)):
             first, _, rest = _SIGNATURE.sub("", docstring).partition("\n\n")

@@ -78,7 +78,7 @@ async def _settled(running: Platform) -> None:
 
 
 async def _lookup(running: Platform, times: int, shelves: str) -> BenchRow:
-    from trunkline_learning.context import LearningContextSource
+    from trunkline_learning.context_source import LearningContextSource
 
     request = TurnRequested(
         turn="t", block="main", conversation="c", message=Message(id="m", role="user", content=TASK),
