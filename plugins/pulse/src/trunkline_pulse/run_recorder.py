@@ -19,7 +19,7 @@ from trunkline.api.schedule import (
     ScheduleState,
     TellOwner,
 )
-from trunkline.api.turn import TURN_FACT
+from trunkline.api.turn import JOURNAL, TURN_FACT
 from trunkline_pulse.run_starter import ALL_QUIET
 from trunkline_pulse.schedule import Schedule
 from trunkline_pulse.schedule_store import FoundSchedule, ScheduleStore
@@ -59,9 +59,10 @@ class RunRecorder:
                     await delivery.ack()
 
     async def settle_started(self, runs: Iterable[ScheduleRun]) -> None:
-        """Record the ends of those runs that have ended before it was noted that they belong to a schedule."""
+        """Record the ends of those runs that have ended before it was noted that they belong to a schedule. A turn that
+        has not begun is not looked up: that would read all messages that wait, for each of them."""
         for run in runs:
-            if run.turn:
+            if run.turn and await self._bus.last(JOURNAL, conversation=run.conversation, turn=run.turn):
                 await self._settle(run.turn)
 
     async def report_problem(self, source: FoundSchedule) -> None:
