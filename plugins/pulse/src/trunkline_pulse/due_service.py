@@ -140,7 +140,7 @@ class DueService:
         runs = _passed_over(state.runs, "missed", lost)
         if wanted and schedule.overlap == "skip":
             free = 0 if await self._previous_runs(state.runs) else 1
-            runs = _passed_over(runs, "skipped", wanted[free:])
+            runs = _passed_over(runs, "skipped", wanted[free:], merge=not free)
             wanted = wanted[:free]
         return msgspec.structs.replace(
             state,
@@ -210,14 +210,19 @@ class DueService:
 
 
 def _passed_over(
-    runs: tuple[ScheduleRun, ...], outcome: Literal["missed", "skipped"], dues: Sequence[datetime]
+    runs: tuple[ScheduleRun, ...],
+    outcome: Literal["missed", "skipped"],
+    dues: Sequence[datetime],
+    *,
+    merge: bool = True,
 ) -> tuple[ScheduleRun, ...]:
     """Return the runs with due times that have no turn. Those that follow each other are one entry, so that a run that
-    lasts long is not forgotten because of those that it is in the way of."""
+    lasts long is not forgotten because of those that it is in the way of. ``merge`` is false where a time before these
+    runs, which is not recorded yet."""
     if not dues:
         return runs
     entry = ScheduleRun(due_at=dues[-1], outcome=outcome, count=len(dues), detail=_REASONS[outcome])
-    if runs and runs[-1].outcome == outcome:
+    if merge and runs and runs[-1].outcome == outcome:
         return (*runs[:-1], msgspec.structs.replace(entry, count=runs[-1].count + entry.count))
     return (*runs, entry)
 
