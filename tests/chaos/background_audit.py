@@ -61,6 +61,7 @@ async def audit_background(
             listed = (await client.gateway.agents(conversation=one.conversation)).tasks
             tasks = [task for task in listed if task.parent.root == one.turn]
             account.tasks.update(task.state for task in tasks)
+            account.tasks.update(["not begun"] * _unavailable(one, tasks, pasts))
             found += _family(one, tasks, pasts, happened(file))
     in_background = happened(load.file)
     for schedule in load.schedules:
@@ -107,15 +108,23 @@ def _family(
 ) -> Iterator[Violation]:
     where = f"{one.request.kind} {one.request.mark} {one.conversation} {one.turn}"
     cancelled = bool(pasts[one.turn].all(CancelRecorded)) if one.turn in pasts else False
-    if len(tasks) > len(one.request.tasks) or (len(tasks) < len(one.request.tasks) and not cancelled):
+    fewer = cancelled or bool(_unavailable(one, tasks, pasts))
+    if len(tasks) > len(one.request.tasks) or (len(tasks) < len(one.request.tasks) and not fewer):
         yield "lost", where, f"has {len(tasks)} tasks, not {len(one.request.tasks)}"
     for task in tasks:
         if task.is_running or (task.state != "done" and not cancelled):
             yield "lost", where, f"the task {task.id} is {task.state}"
         yield from _reported(where, task, pasts, cancelled)
         yield from _effects_of(where, pasts.get(task.id, Past()), effects)
-    if not cancelled:
+    if not fewer:
         yield from _quoted(where, one, pasts)
+
+
+def _unavailable(one: Sent, tasks: Sequence[AgentTask], pasts: Mapping[str, Past]) -> int:
+    """The number of calls in a family that say that nothing was begun, because no gateway answered."""
+    family = [pasts.get(turn, Past()) for turn in (one.turn, *(task.id for task in tasks))]
+    outcomes = [entry.outcome for past in family for entry in past.all(ToolFinished)]
+    return sum(outcome.error_kind == "unavailable" for outcome in outcomes)
 
 
 def _reported(where: str, task: AgentTask, pasts: Mapping[str, Past], cancelled: bool) -> Iterator[Violation]:
