@@ -112,7 +112,7 @@ async def test_a_phone_shows_the_links_to_all_pages(browser: Browser, running: P
             await page.reload()
             await expect(page.locator("html")).to_have_attribute("lang", language)
             links = page.locator(".navigation nav a")
-            await expect(links).to_have_count(6)
+            await expect(links).to_have_count(7)
             assert await page.evaluate(OUT_OF_REACH) == []
 
 

@@ -21,6 +21,7 @@ const SchedulesPage = lazy(() => import("./schedules/SchedulesPage"));
 const SettingsPage = lazy(() => import("./settings/SettingsPage"));
 const SignInPage = lazy(() => import("./session/SignInPage"));
 const SetupPage = lazy(() => import("./setup/SetupPage"));
+const WorkflowsPage = lazy(() => import("./workflows/WorkflowsPage"));
 const BlocksPage = lazy(() => import("./blocks/BlocksPage"));
 
 export function App() {
@@ -52,6 +53,7 @@ export function App() {
             {page === "approvals" && <ApprovalsPage />}
             {page === "blocks" && <BlocksPage />}
             {page === "schedules" && <SchedulesPage />}
+            {page === "workflows" && <WorkflowsPage name={name} part={part} />}
             {page === "account" && <AccountPage />}
             {page === "settings" && <SettingsPage name={name} />}
             {page === "mcp" && <McpPage />}

@@ -1,7 +1,7 @@
 /** The address: `#/PAGE/NAME/PART`. A hash needs no route of the gateway, and is in no request. */
 import { useSyncExternalStore } from "react";
 
-export const PAGES = ["chat", "approvals", "blocks", "schedules", "memory", "activity"] as const;
+export const PAGES = ["chat", "approvals", "blocks", "schedules", "workflows", "memory", "activity"] as const;
 /** Pages that the menu leads to. */
 const MENU_PAGES = ["account", "settings", "mcp", "setup"] as const;
 export type Page = (typeof PAGES)[number] | (typeof MENU_PAGES)[number];

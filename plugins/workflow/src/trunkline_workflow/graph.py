@@ -61,7 +61,7 @@ def mermaid(definition: Definition, states: Mapping[str, str] | None = None) -> 
         lines.append(f"    {_node_id(definition, step.id)}{_shape(step)}")
     ends: dict[str, None] = {}
     for step in definition.steps:
-        for label, target, end in _edges(step):
+        for label, target, end in edges(step):
             arrow = f"-->|{label}|" if label else "-->"
             if end:
                 ends[end] = None
@@ -80,8 +80,9 @@ def _node_id(definition: Definition, id: str) -> str:
     return f"s{[step.id for step in definition.steps].index(id)}"
 
 
-def _edges(step: WorkflowStep) -> Iterator[tuple[str, str, str]]:
-    """Yield the label, the target and, if there is no target, the end that the run comes to."""
+def edges(step: WorkflowStep) -> Iterator[tuple[str, str, str]]:
+    """Yield for each way out of a step its label, its target and, if there is no target, the end that the run comes
+    to."""
     if step.type == "action":
         yield "", step.next or "", "" if step.next else "completed"
         if step.on_error:

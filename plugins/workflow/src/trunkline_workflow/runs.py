@@ -94,10 +94,10 @@ class RunView:
 class Runs:
     """The runs of one block. Raises Unavailable and RemoteFault of the gateway, BusError kinds, and TrunklineError."""
 
-    def __init__(self, bus: Bus, block: str) -> None:
+    def __init__(self, bus: Bus, block: str, channel: str = GATEWAY_CHANNEL) -> None:
         self._bus = bus
         self.files = WorkflowFiles(bus, block)
-        self.gateway = GatewayClient(bus, GATEWAY_CHANNEL)
+        self.gateway = GatewayClient(bus, channel)
 
     async def begin(
         self, definition: Definition, inputs: dict[str, Any], continued: RunView | None = None
@@ -149,8 +149,11 @@ class Runs:
         )
 
     async def view(self, record: RunRecord) -> RunView:
-        """Return a run with its state now."""
-        record = await self._accepted(record)
+        """Return a run with its state now. One whose turn is not known is asked for again."""
+        return await self.seen(await self._accepted(record))
+
+    async def seen(self, record: RunRecord) -> RunView:
+        """Return a run with its state now, and change nothing."""
         journal = await self._journal(record)
         shown = []
         if journal.waiting:
@@ -168,7 +171,7 @@ class Runs:
     async def _accepted(self, record: RunRecord) -> RunRecord:
         """Return the record with its turn, which is asked for if it is not known. Later than REPEATED it is not asked
         for, because a journal that has expired would not prevent a second run."""
-        if record.turn or utc_now() - record.started_at > REPEATED:
+        if record.turn or not _is_repeated(record):
             return record
         start = record.start
         accepted = await self.gateway.send(
@@ -186,7 +189,7 @@ class Runs:
 
     async def _journal(self, record: RunRecord) -> RunJournal:
         if not record.turn:
-            return RunJournal(is_empty=False, is_expired=True)
+            return RunJournal() if _is_repeated(record) else RunJournal(is_empty=False, is_expired=True)
         keys = {"conversation": record.conversation, "turn": record.turn}
         entries = [
             entry
@@ -202,6 +205,11 @@ class Runs:
                 return RunJournal()
             raise
         return read_conversation(found.messages) if found.running is None else RunJournal()
+
+
+def _is_repeated(record: RunRecord) -> bool:
+    """Report whether the request of a run may still be repeated."""
+    return utc_now() - record.started_at <= REPEATED
 
 
 def check_inputs(definition: Definition, inputs: Mapping[str, Any]) -> None:

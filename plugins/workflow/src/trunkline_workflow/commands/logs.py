@@ -8,7 +8,7 @@ from trunkline.api.cli import Command
 from trunkline_workflow.commands._common import block_option, json_option, run_argument, with_runs
 
 if TYPE_CHECKING:
-    from trunkline_workflow.runs import Runs, RunView
+    from trunkline_workflow.runs import Runs
 
 LONGEST = 200
 """Characters of a result that a line shows."""
@@ -33,25 +33,6 @@ def command(run: str, block: str, as_json: bool) -> None:
 
 
 async def _rows(runs: "Runs", run: str) -> list[dict[str, Any]]:
+    from trunkline_workflow.run_log import log_rows
+
     return log_rows(await runs.view(await runs.find(run)))
-
-
-def log_rows(view: "RunView") -> list[dict[str, Any]]:
-    """Return the calls of a run in order."""
-    rows = []
-    for call in view.state.calls:
-        result, decided = view.journal.results.get(call.id), view.journal.decisions.get(call.id)
-        earlier = result is None and call.id in view.record.start.done
-        outcome = "earlier run" if earlier else "open" if result is None else result.kind or "ok"
-        rows.append(
-            {
-                "step": call.step,
-                "call": call.id,
-                "tool": call.tool,
-                "arguments": call.arguments,
-                "outcome": outcome,
-                "by": decided.by if decided is not None else "",
-                "result": result.text if result is not None else "",
-            }
-        )
-    return rows
