@@ -1,22 +1,22 @@
 """memoryblock: a workspace of blocks, each a folder with identity, memory, chats and logs."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 import trunkline
 from trunkline.api.importer import ImportedConversation, ImportedFile, Importer, ImportGap, Source
-from trunkline.api.memory import BLOCK_NAME, block_file_path, block_folder
+from trunkline.api.memory import BLOCK_NAME, block_folder
 from trunkline_importers.conversion import (
     as_list,
     as_mapping,
     build_message,
     parse_time,
     to_text,
-    toml_settings,
 )
 from trunkline_importers.memoryblock_schedules import SCHEDULE_FILES, read_schedules
+from trunkline_importers.memoryblock_settings import read_block_settings
 
 BLOCK = re.compile(rf"(?:ws/)?blocks/({BLOCK_NAME})/([^/]+(?:/[^/]+)?)")
 LINE = re.compile(
@@ -74,33 +74,13 @@ def _of_block(source: Source, path: str, block: str, name: str) -> Iterator[Any]
     if name in ("monitor.md", "memory.md"):
         yield ImportedFile(path=f"{block_folder(block)}/{name}", data=source.data(path), source=path)
     elif name == "config.json":
-        yield from _settings(as_mapping(source.json(path)), block, path)
+        yield from read_block_settings(as_mapping(source.json(path)), block, path)
     elif name == "chat.json":
         yield _chat(source.json(path), block, path, source.changed(path))
     elif name.startswith("logs/") and name.endswith(".txt"):
         yield _log(source.text(path), block, name.removeprefix("logs/").removesuffix(".txt"), path)
     elif name in PASSING:
         source.used.add(path)
-
-
-def _settings(config: Mapping[str, Any], block: str, path: str) -> Iterator[Any]:
-    data = toml_settings(
-        description=to_text(config.get("description")),
-        goals=[to_text(goal) for goal in as_list(config.get("goals"))],
-        monitor_name=config.get("monitorName"),
-        monitor_emoji=config.get("monitorEmoji"),
-    )
-    yield ImportedFile(path=block_file_path(block), data=data or b"# Imported.\n", source=path)
-    adapter = as_mapping(config.get("adapter"))
-    if adapter.get("model"):
-        model = f"{to_text(adapter.get('provider'))} {to_text(adapter.get('model'))}"
-        yield ImportGap(
-            what=path,
-            why=f"it used the model {model.strip()}",
-            hint=f'Set model = "..." in {block_file_path(block)}.',
-        )
-    if as_mapping(config.get("permissions")).get("allowShell"):
-        yield ImportGap(what=path, why="permissions of the other system are not imported")
 
 
 def _chat(value: object, block: str, path: str, otherwise: datetime) -> ImportedConversation:

@@ -20,6 +20,7 @@ from trunkline_importers.conversion import (
     split_curated_entries,
     to_text,
 )
+from trunkline_importers.mnemoai_prompts import read_prompts
 
 CONVERSATION = re.compile(r"(?:[^/]+/)?conversations/([^/]+)\.json")
 PROFILE = re.compile(r"(?:[^/]+/)?profiles/([^/]+)\.json")
@@ -54,6 +55,9 @@ class MnemoAi(Importer):
                 yield ImportedFile(path="MEMORY.md", data=text.encode(), source=path)
             elif path.startswith("skills/") and path.count("/") > 1:
                 yield ImportedFile(path=path, data=source.data(path), source=path)
+            elif path.rpartition("/")[2] == "prompts.yaml":
+                yield from read_prompts(source.text(path), path)
+                source.used.discard(path)  # kept unchanged too: some prompts have no place here
             elif path in ("config/config.yaml", "mcp/mcp.json"):
                 source.used.add(path)
                 yield settings_gap(path)
