@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ..requirement import Requirement, done
+from ..requirement import Requirement, done, planned
 
 REQUIREMENTS: Mapping[str, Requirement] = {
     "CC-F1": done(
@@ -54,10 +54,12 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "plugins/sandbox/tests/test_bubblewrap.py",
         "plugins/sandbox/tests/test_docker.py",
     ),
-    "CC-F15": done(
+    "CC-F15": planned(
+        16,
         "tool registry: MCP-compatible schema, tool → image + command",
         "tests/core/tools/test_arguments.py",
         "tests/core/tools/test_worker.py",
+        open="an image that a tool names; now all programs run in that of [plugins.sandbox] image",
     ),
     "CC-F16": done(
         "God Mode: host_network: true in AGENTS.md session config → host network",

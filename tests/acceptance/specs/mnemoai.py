@@ -26,7 +26,10 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "bound sets: always = memory, describe_image, fs_read",
         "plugins/router/tests/test_routed_turns.py::test_MN_F4_a_category_binds_tools_and_a_model",
     ),
-    "MN-F8": done("for full: decompose into ordered subtasks with category → workers"),
+    "MN-F8": done(
+        "for full: decompose into ordered subtasks with category → workers",
+        "plugins/importers/tests/test_mnemoai_prompts.py",  # prompts are files of memory; those of mnemoai are imported
+    ),
     "MN-F9": done("decomposition = JSON list [{description, category}], ≤5 by prompt"),
     "MN-F10": done(
         "limits: RECURSION_LIMIT 200, MAX_RETRIES 5 (delay 1.0, backoff 2.0",

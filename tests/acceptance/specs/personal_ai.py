@@ -216,7 +216,10 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "DEPLOY-4": done("zero outbound at startup, during local conversation and 60 s idle; no DNS"),
     "DEPLOY-5": done("bind 127.0.0.1 only unless explicitly configured"),
     "FS-1": done("export → other machine → import: documents, conversations, history"),
-    "FS-2": done("add tool, skill, client, provider without core edits"),
+    "FS-2": done(
+        "add tool, skill, client, provider without core edits",
+        "tests/architecture/test_lock_in.py",
+    ),
     "FS-3": done("= DEPLOY-1+2+3"),
     "FS-4": done("= SWAP-1: another provider by configuration alone"),
     "FS-5": done("= ARCH-3: a second client resumes the conversation"),

@@ -232,6 +232,7 @@ OWN_WORDS = {
     "get_current_time": "the clock",
     "workflow_approval": "the word approved",
     "workflow_wait": "the clock",
+    "get_token_usage": "figures of the ledger",
     "list_background_tasks": "states and figures",
     "list_blocks": "what the owner made",
     "send_file": "name, size and type of a file that the call names",

@@ -8,7 +8,7 @@ import trunkline
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
     """Ask the owner, and know where and when one is."""
-    from trunkline_platform import info_tools, person_tools
+    from trunkline_platform import info_tools, person_tools, usage_tool
 
     return [
         person_tools.ask_human,
@@ -16,4 +16,5 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
         info_tools.get_current_time,
         info_tools.system_info,
         info_tools.list_blocks,
+        usage_tool.get_token_usage,
     ]
