@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+import httpx
 import pytest
 from msgspec import UnsetType
 
@@ -57,6 +58,23 @@ async def test_a_given_file_is_stored_and_read_back_whole(running: Platform) -> 
     assert f"{conversation}.files/" in file.path
     assert (running.home.memory / file.path).read_bytes() == TABLE
     assert await gateway.file(file) == TABLE
+
+
+async def test_a_given_file_is_downloaded_over_http(running: Platform) -> None:
+    """Whole, as an attachment that no browser opens as a page, and by the id of its own conversation only."""
+    _, conversation, (file,) = await given(running)
+    headers = {"authorization": f"Bearer {running.token}"}
+    async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
+        place = f"/api/conversations/{conversation}/file"
+        got = await http.get(place, params={"path": file.path})
+        assert got.status_code == 200 and got.content == TABLE
+        assert got.headers["content-disposition"] == "attachment; filename*=UTF-8''plan.csv"
+        assert got.headers["content-type"] == "application/octet-stream"
+        assert got.headers["x-content-type-options"] == "nosniff"
+        for path in ("blocks/main/block.toml", file.path.replace("blocks/main/", "blocks/other/"), ""):
+            assert (await http.get(place, params={"path": path})).status_code == 404
+        other = "/api/conversations/conv_aaaaaaaaaaaaaaaaaaaaaaaaaa/file"
+        assert (await http.get(other, params={"path": file.path})).status_code == 404
 
 
 @pytest.mark.parametrize(

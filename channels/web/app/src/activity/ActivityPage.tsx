@@ -4,6 +4,7 @@ import { addressOf } from "../router";
 import { Permitted, useMay } from "../session/Permitted";
 import "../styles/activity.css";
 import "../styles/pages.css";
+import { Agents } from "./Agents";
 import { AuditLog } from "./AuditLog";
 import { DeadLetters } from "./DeadLetters";
 import { Doctor } from "./Doctor";
@@ -15,7 +16,7 @@ import { ThoughtStream } from "./ThoughtStream";
 import { Tasks } from "./Tasks";
 import { Trace } from "./Trace";
 
-const VIEWS = ["now", "thoughts", "state", "tasks", "spend", "platform", "doctor", "audit", "letters"] as const;
+const VIEWS = ["now", "thoughts", "state", "agents", "tasks", "spend", "platform", "doctor", "audit", "letters"] as const;
 type View = (typeof VIEWS)[number];
 
 export default function ActivityPage({ name, part }: { name: string; part: string }) {
@@ -42,6 +43,7 @@ function ViewOf({ view, isStopAsked }: { view: View; isStopAsked: boolean }) {
   if (view === "now") return <Now isStopAsked={isStopAsked} />;
   if (view === "thoughts") return <ThoughtStream />;
   if (view === "state") return isOwner ? <Inspector /> : <Permitted scope="owner" everywhere>{null}</Permitted>;
+  if (view === "agents") return <Agents />;
   if (view === "tasks") return <Tasks />;
   if (view === "spend") return <Spend />;
   if (view === "doctor") return operatesEverywhere ? <Doctor /> : <Permitted scope="operate" everywhere>{null}</Permitted>;

@@ -19,7 +19,7 @@ interface Payloads {
   text_reset: TurnPlace & { step: number };
   tool_call: TurnPlace & { call: string; name: string; arguments: Record<string, unknown> };
   tool_progress: TurnPlace & { call: string; note?: string; offset?: number; output?: string };
-  tool_result: TurnPlace & { call: string; name: string; output?: string; error?: boolean };
+  tool_result: TurnPlace & { call: string; name: string; output?: string; error?: boolean; files?: { path: string; name: string; size: number }[] };
   approval_request: TurnPlace & {
     call: string;
     name: string;

@@ -8,6 +8,7 @@ import { Notice } from "../ui/Notice";
 import { visible } from "../ui/visible";
 import { BranchStepper } from "./BranchStepper";
 import { hudOf } from "./hud";
+import { GivenFiles } from "./GivenFiles";
 import { HudView } from "./HudView";
 import { ToolCard } from "./ToolCard";
 import { TurnActions } from "./TurnActions";
@@ -50,7 +51,7 @@ export const TurnView = memo(function TurnView({ conversation, turn, branches }:
       <div className="answer">
         <h2 className="hidden">{t("chat.agent")}</h2>
         {turn.parts.map((part, index) => (
-          <PartView key={part.kind === "tool" ? part.id : index} turn={turn} part={part} isLast={index === turn.parts.length - 1} />
+          <PartView key={part.kind === "tool" ? part.id : index} conversation={conversation} turn={turn} part={part} isLast={index === turn.parts.length - 1} />
         ))}
         <Outcome turn={turn} />
       </div>
@@ -59,8 +60,15 @@ export const TurnView = memo(function TurnView({ conversation, turn, branches }:
   );
 });
 
-function PartView({ turn, part, isLast }: { turn: Turn; part: Part; isLast: boolean }) {
-  if (part.kind === "tool") return <ToolCard turn={turn.id} part={part} isOver={turn.phase === "ended"} />;
+function PartView({ conversation, turn, part, isLast }: { conversation: string; turn: Turn; part: Part; isLast: boolean }) {
+  if (part.kind === "tool") {
+    return (
+      <>
+        <ToolCard turn={turn.id} part={part} isOver={turn.phase === "ended"} />
+        <GivenFiles conversation={conversation} files={part.files} />
+      </>
+    );
+  }
   if (part.kind === "steer") return <p className="steer">{part.text}</p>;
   if (part.kind === "thought") return <Thought text={part.text} />;
   if (part.kind === "status") return <StatusView part={part} />;

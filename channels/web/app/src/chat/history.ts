@@ -67,6 +67,6 @@ function callsOf(message: StoredMessage): StoredCall[] {
 function partOf(call: StoredCall): ToolPart {
   return {
     kind: "tool", id: call.id, name: call.name, arguments: call.arguments ?? {}, state: "done", output: "",
-    note: "", live: NO_OUTPUT, seconds: null, startedAt: 0, approval: null,
+    note: "", live: NO_OUTPUT, seconds: null, startedAt: 0, approval: null, files: [],
   };
 }

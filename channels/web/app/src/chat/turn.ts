@@ -16,6 +16,13 @@ export interface SteerPart {
   text: string;
 }
 
+/** A file that a call gave to the person, with its size in bytes. */
+export interface GivenFile {
+  path: string;
+  name: string;
+  size: number;
+}
+
 export interface ToolPart {
   kind: "tool";
   id: string;
@@ -29,6 +36,7 @@ export interface ToolPart {
   seconds: number | null;
   startedAt: number;
   approval: Approval | null;
+  files: GivenFile[];
 }
 
 export interface StatusPart {
@@ -147,6 +155,7 @@ function withResult(parts: Part[], data: PayloadOf<"tool_result">, now: number):
     state: data.error ? "failed" : "done",
     output: data.output ?? "",
     live: NO_OUTPUT,
+    files: data.files ?? [],
     seconds: part.startedAt ? (now - part.startedAt) / 1000 : null,
   }));
 }
@@ -178,7 +187,7 @@ function changed(parts: Part[], id: string, now: number, change: (part: ToolPart
   const found = parts[at];
   if (found?.kind === "tool") return parts.toSpliced(at, 1, change(found));
   const added: ToolPart = {
-    kind: "tool", id, name: "", arguments: {}, state: "running", output: "", note: "", live: NO_OUTPUT, seconds: null, startedAt: now, approval: null,
+    kind: "tool", id, name: "", arguments: {}, state: "running", output: "", note: "", live: NO_OUTPUT, seconds: null, startedAt: now, approval: null, files: [],
   };
   return [...parts, change(added)];
 }

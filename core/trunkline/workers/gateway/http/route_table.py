@@ -14,11 +14,13 @@ from trunkline.workers.gateway.http.openai.responses import (
 )
 from trunkline.workers.gateway.http.openai.responses import response_routes as openai_responses
 from trunkline.workers.gateway.http.routes import (
+    agent_routes,
     approvals,
     audit,
     block_share,
     blocks,
     compaction,
+    conversation_file_routes,
     conversation_routes,
     cost_routes,
     dead_letter_routes,
@@ -56,6 +58,7 @@ def described_routes(metrics_for: Literal["token", "open", "off"] = "token") -> 
     """Return the routes."""
     return [
         *conversation_routes.ROUTES,
+        *conversation_file_routes.ROUTES,
         *compaction.ROUTES,
         *openai.ROUTES,
         *response_compaction.ROUTES,
@@ -92,6 +95,7 @@ def described_routes(metrics_for: Literal["token", "open", "off"] = "token") -> 
         *plugin_routes.ROUTES,
         *settings_routes.ROUTES,
         *setup_routes.ROUTES,
+        *agent_routes.ROUTES,
         *task_routes.ROUTES,
         *doctor_routes.ROUTES,
         *panic_routes.ROUTES,

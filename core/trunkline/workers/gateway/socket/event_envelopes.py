@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from trunkline.contracts.approvals.messages import ApprovalDetail, ApprovalScope, WithdrawalReason
+from trunkline.contracts.conversations.messages import Attachment
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.lanes import Lane
 from trunkline.contracts.turns.messages import FinishReason
@@ -105,7 +106,7 @@ class ToolProgressEnvelope(ServerEnvelope, frozen=True, kw_only=True, tag="tool_
 
 class ToolResultPayload(TurnPayload, frozen=True, kw_only=True):
     """The output of a call, as the model receives it. ``error_kind`` is set if the call failed. ``stored`` is set if
-    ``output`` is shortened and the whole result is stored.
+    ``output`` is shortened and the whole result is stored. ``files`` are those that the call gave to the person.
     """
 
     call: str
@@ -114,6 +115,7 @@ class ToolResultPayload(TurnPayload, frozen=True, kw_only=True):
     error: bool = False
     error_kind: str = ""
     stored: StoredResult | None = None
+    files: tuple[Attachment, ...] = ()
 
 
 class ToolResultEnvelope(ServerEnvelope, frozen=True, kw_only=True, tag="tool_result"):

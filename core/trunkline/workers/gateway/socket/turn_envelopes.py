@@ -120,7 +120,8 @@ def _call_envelope(
         case feed.ToolEnded():
             result = ToolResultPayload(
                 call=event.call_id, name=event.name, output=event.output, error=event.error,
-                error_kind=event.error_kind, stored=_or_none(event.stored), **at,
+                error_kind=event.error_kind, stored=_or_none(event.stored),
+                files=_or_none(event.files) or (), **at,
             )  # fmt: skip
             return ToolResultEnvelope(payload=result, **head)
         case feed.ApprovalRequested(call=call):

@@ -13,6 +13,7 @@ from trunkline.workers.gateway.http.openai import schemas as openai
 from trunkline.workers.gateway.http.openai.responses import response_compaction as compaction
 from trunkline.workers.gateway.http.openai.responses import response_schemas as responses
 from trunkline.workers.gateway.http.openai.responses import response_tokens as tokens
+from trunkline.workers.gateway.http.schemas import agent_schemas as agents
 from trunkline.workers.gateway.http.schemas import auth_schemas as auth
 from trunkline.workers.gateway.http.schemas import block_schemas as blocks
 from trunkline.workers.gateway.http.schemas import conversation_schemas as conversations
@@ -107,6 +108,7 @@ OPERATIONS: tuple[Operation, ...] = (
         None, 200, conversations.BranchList,
     ),
     ("get", "/api/conversations/{id}/export", "A conversation as one file.", None, 200, CONVERSATION_FILE),
+    ("get", "/api/conversations/{id}/file", "A file of a conversation.", None, 200, FILE_CONTENT),
     ("get", "/api/models", "The models that can be asked.", None, 200, conversations.ModelLists),
     ("get", "/api/turns/{id}", "The state of a turn.", None, 200, turns.TurnDetail),
     ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, EVENT_STREAM),
@@ -178,6 +180,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "patch", "/api/settings/{section}", "Change settings of a section.",
         settings.SettingsChanges, 200, settings.SettingsSection,
     ),
+    ("get", "/api/agents", "Agents that work for agents, and their tasks.", None, 200, agents.AgentItems),
+    ("post", "/api/agents/{id}/end", "End an agent, or cancel a task.", None, 204, NO_CONTENT),
     ("get", "/api/tasks", "The background tasks.", None, 200, tasks.TaskList),
     ("get", "/api/tasks/{block}/{id}", "One of them, with its output.", None, 200, tasks.TaskDetail),
     ("post", "/api/tasks/{block}/{id}/stop", "End a background task.", None, 200, tasks.TaskDetail),

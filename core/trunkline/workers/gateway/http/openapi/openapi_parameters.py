@@ -92,6 +92,7 @@ PARAMETERS: Mapping[tuple[str, str], tuple[Parameter, ...]] = {
     ("get", "/api/conversations/{id}/export"): (
         Parameter("query", "format", "`markdown` by default", _one_of("markdown", "json")),
     ),
+    ("get", "/api/conversations/{id}/file"): (PATH,),
     ("get", "/conversations/{id}"): (
         Parameter("query", "include", "`tools` also returns the tools' messages", _one_of("tools")),
     ),
