@@ -94,6 +94,7 @@ async def test_an_agent_is_ended_by_who_operates_its_block(env: Environment) -> 
         assert (await guest.post("/api/agents/agent_garden/end")).status_code == 403
         assert (await operator.post("/api/agents/agent_main/end")).status_code == 404
         assert (await operator.post("/api/agents/none/end")).status_code == 404
+        assert (await operator.post("/api/agents/%C3%96j/end")).status_code == 404
         assert (await operator.post("/api/agents/agent_garden/end")).status_code == 204
         assert (await operator.post("/api/agents/task_garden/end")).status_code == 204
     found = (await env.http.get("/api/agents")).json()

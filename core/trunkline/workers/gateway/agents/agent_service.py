@@ -21,6 +21,7 @@ from trunkline.workers.gateway.agents.task_cancel import cancel_task
 from trunkline.workers.gateway.agents.task_reports import TaskReports
 from trunkline.workers.gateway.agents.tasks import TaskStarter
 from trunkline.workers.gateway.errors import refusal
+from trunkline.workers.gateway.ids import is_id
 from trunkline.workers.gateway.sender import Sender
 from trunkline_bus import Bus
 
@@ -144,7 +145,9 @@ class AgentService:
         """End a lasting agent or cancel a task, by its id. Refused with ``not_found``, and with ``forbidden`` for
         whoever may not operate its block."""
         rights = await self._access.rights_of(sender.identity)
-        task, agent = await self._records.task(request.id), await self._records.agent(request.id)
+        task = agent = None
+        if is_id(request.id):  # another text is no key of a bucket
+            task, agent = await self._records.task(request.id), await self._records.agent(request.id)
         found = task or agent
         if found is None or not rights.may(TokenScope.READ, found.block):
             raise refusal(ErrorCode.NOT_FOUND, "There is no agent and no task with this id.")
