@@ -103,7 +103,7 @@ class BackgroundLoad:
     async def finish(self) -> None:
         """End the schedules and return once they and every workflow have ended."""
         self._stopping.set()
-        end = utc_now().replace(microsecond=0) + timedelta(seconds=3)
+        end = utc_now().replace(microsecond=0) + timedelta(seconds=15)  # the files must be stored before
         for one in self.schedules:
             one.end = end
         await self._write_schedules()

@@ -5,7 +5,7 @@ import json
 import shutil
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -22,6 +22,7 @@ from trunkline.contracts.schedules.paths import schedule_path
 from trunkline.runtime.owner_policies import POLICY_FOLDER, read_policy_files
 from trunkline.testing.platform import BLOCK, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
+from trunkline_pulse.schedule_changes import run_now
 from trunkline_pulse.schedule_store import ScheduleStore
 from trunkline_workflow.definition import parse_definition
 from trunkline_workflow.runs import Runs
@@ -94,11 +95,13 @@ async def by_agent(running: Platform, program: str) -> bool:
 async def by_schedule(running: Platform, program: str) -> bool:
     """Report whether the turn of a schedule does."""
     name = f"port-{datetime.now(UTC):%H%M%S%f}"
-    due = datetime.now(UTC) + timedelta(seconds=3)
-    text = f"instruction = '''call:execute_command {program}\nquote'''\nat = {due:%Y-%m-%dT%H:%M:%SZ}\n"
+    text = f"instruction = '''call:execute_command {program}\nquote'''\nevery = 86400\n"
     request = WriteManyMemory(files={schedule_path(BLOCK, name): text}, actor="owner")
     await running.bus.call(MEMORY_WRITE_MANY, request, timeout=20.0)
-    with anyio.fail_after(60):
+    with anyio.fail_after(120):
+        while await ScheduleStore(running.bus).state(BLOCK, name) is None:  # noqa: ASYNC110  asked over the bus
+            await anyio.sleep(0.05)
+        await run_now(running.bus, name, BLOCK)
         while True:
             state = await ScheduleStore(running.bus).state(BLOCK, name)
             if state is not None and state.runs and state.runs[0].ended_at is not None:

@@ -160,7 +160,7 @@ async def test_CC_F17_panic_stops_agents_schedules_and_workflows(
     await family_works(running, accepted)
     asks = await when(runs, await begin(runs, ASKS), "waiting_approval")
     waits = await when(runs, await begin(runs, WAITS), "running")
-    due = utc_now().replace(microsecond=0) + timedelta(seconds=3)
+    due = utc_now().replace(microsecond=0) + timedelta(seconds=10)  # the file must be stored before
     switch = KillSwitch(running.home.path)
     switch.engage("a test")
     try:

@@ -107,7 +107,7 @@ async def running(
 async def run_of(running: Platform, block: str, name: str) -> tuple[ScheduleRun, list[Message]]:
     """Run a schedule by hand; the run when it has ended, and its conversation."""
     store = ScheduleStore(running.bus)
-    with anyio.fail_after(60):
+    with anyio.fail_after(180):
         while await store.state(block, name) is None:  # noqa: ASYNC110  it is asked over the bus
             await anyio.sleep(0.05)
         before = await store.state(block, name)

@@ -94,3 +94,18 @@ async def test_a_damaged_schedule_file_ends_no_import(place: Any, write: Any, co
     await place.bring(write("blocks/garden/crons.json", content))
     assert await place.text("blocks/garden/monitor.md") == "Fern"
     assert await schedules(place) == {}
+
+
+async def test_odd_values_end_no_import(place: Any, write: Any) -> None:
+    """A schedule that is named like a secret comes along; a time that no clock has and an endless number are named."""
+    write("blocks/garden/monitor.md", "Fern")
+    entries = [
+        {"id": "refresh-token", "type": "log", "instruction": "Delete \x7f.", "interval": 60},
+        {"id": "never", "type": "log", "instruction": "x", "interval": 60, "expiresAt": "9999-12-31T23:59:59-05:00"},
+        {"id": "endless", "type": "cron", "instruction": "x", "cronExpression": f"{'9' * 5000} * * * *"},
+    ]  # fmt: skip
+    done = await place.bring(write("blocks/garden/pulse.json", {"instructions": entries}))
+    found = await schedules(place)
+    assert set(found) == {"refresh-token"} and found["refresh-token"]["instruction"] == "Delete \x7f."
+    refused = {gap.what.rpartition(": ")[2] for gap in done.gaps if "was not imported" in gap.why}
+    assert refused == {"never", "endless"}

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.block_client import BlockClient, client_of_new_block
 from trunkline.api.memory import utc_now
 from trunkline.api.sandbox import KillSwitch
-from trunkline.api.schedule import SCHEDULE_DUE, SCHEDULE_TIMER, ScheduleDue
+from trunkline.api.schedule import SCHEDULE_DUE, SCHEDULE_TIMER, ScheduleDue, ScheduleRun
 from trunkline.contracts.channels.subjects import TELL_OWNER
 from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline.contracts.memory.bus_transport import block_memory
@@ -277,3 +277,18 @@ async def test_MB_F22_a_schedule_tells_the_owner_through_its_channel(client: Blo
         await write_schedule_file(client.bus, client.block, "briefing", text)
         await ended_run(client, "briefing")
     assert told == [("telegram", "briefing: good morning")]
+
+
+async def test_a_run_that_has_ended_hides_none_that_lasts(client: BlockClient) -> None:
+    """A run by hand may begin after the one that still runs, and end before it: the next due times are skipped."""
+    await write_schedule_file(client.bus, client.block, "hidden", f'instruction = "{QUESTION}"\nevery = 1\n')
+    state = await state_when(client, "hidden", lambda state: state.runs)
+    lasting = state.runs[0].turn
+    ended = ScheduleRun(due_at=utc_now(), outcome="finished", turn="turn_ended", conversation="conv_ended")
+    store = ScheduleStore(client.bus)
+    await store.change(client.block, "hidden", lambda state: replace(state, runs=(*state.runs, ended)))
+    state = await state_when(client, "hidden", lambda state: state.runs[-1].outcome == "skipped")
+    state = await state_when(client, "hidden", lambda state: state.runs[-1].count >= 2)
+    assert [run.turn for run in state.runs if run.outcome == "started"] == [lasting]
+    await write_schedule_file(client.bus, client.block, "hidden", "")
+    await client.gateway.cancel(lasting)

@@ -5,6 +5,7 @@ from typing import Any
 
 import anyio
 import httpx
+import msgspec
 import pytest
 
 from tests.block_client import BlockClient, stopped_at_the_end
@@ -15,6 +16,7 @@ from trunkline.contracts.gateway.access import Identity
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_workflow.definition import text_hash
+from trunkline_workflow.runs import Runs
 
 from .workflow_tools import DEPLOY_APP, SETTINGS, EffectPlugin, effects
 
@@ -109,6 +111,34 @@ async def test_a_proposal_is_installed_as_it_was_shown(shared: Platform, running
         assert (await http.post(place, json={"sha256": text_hash(changed)})).status_code == 200
         found = (await http.get("/workflows")).json()
         assert [one["text"] for one in found["workflows"]] == [changed] and found["proposals"] == []
+
+
+async def test_a_wrong_file_hides_nothing_and_takes_no_other_name(
+    shared: Platform, running: BlockClient
+) -> None:
+    """A file that an agent wrote cannot break the list, and a proposal cannot replace a workflow of another name."""
+    await write(running, "workflow-proposals/odd.yaml", "name: odd\nsteps: [{id: a, type: []}]\n")
+    await write(running, "workflow-proposals/tidy.yaml", DEPLOY_APP)
+    async with http_client(shared, running) as http:
+        odd, tidy = (await http.get("/workflows")).json()["proposals"]
+        assert odd["problems"] and tidy["problems"] == []
+        refused = await http.post("/proposals/tidy/install", json={"sha256": tidy["sha256"]})
+        assert refused.status_code == 409 and (await http.get("/workflows")).json()["workflows"] == []
+
+
+async def test_another_channel_does_not_repeat_a_request(shared: Platform, running: BlockClient) -> None:
+    """The record is there and the turn is not, as after a kill of the gateway: a command leaves the run to the gateway,
+    because its own request would be another turn. A refused run leaves no record."""
+    await write(running, "workflows/deploy-app.yaml", DEPLOY_APP)
+    commands = Runs(running.bus, running.block)
+    async with http_client(shared, running) as http:
+        begun = (await http.post("/workflows/deploy-app/run", json={"inputs": {"version": "1"}})).json()
+        await run_when(http, begun["run"], "waiting_approval")
+        (record,) = await commands.list()
+        await commands.files.save(msgspec.structs.replace(record, turn="", conversation=""))
+        assert (await commands.find("last")).turn == "" and (await commands.list())[0].turn == ""
+        assert (await http.get(f"/runs/{begun['run']}")).json()["turn"] == begun["turn"]
+    assert (await commands.list())[0].turn == begun["turn"] and effects(running.workspace) == ["build"]
 
 
 async def test_only_the_owner_begins_runs(shared: Platform, running: BlockClient) -> None:

@@ -233,7 +233,7 @@ async def test_a_route_by_block_is_for_whom_the_block_is_shared_with(
         404,
     ]
     assert [await status("GET", block, LIMITED.id) for block in ("other", "No-Name")] == [404, 404]
-    assert [await status("POST", "main", who) for who in ("read-token", LIMITED.id)] == [403, 200]
+    assert [await status("POST", "main", who) for who in ("read-token", LIMITED.id)] == [403, 403]
     assert (await client.get(f"/x/{owner}/in/main")).status_code == 401
 
 

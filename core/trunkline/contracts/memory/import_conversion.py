@@ -21,6 +21,7 @@ from trunkline._util.paths import PROTECTED_NAMES
 from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.blocks.paths import block_folder
 from trunkline.contracts.memory.importer import Imported, ImportedConversation, ImportedFile, Importer, Source
+from trunkline.contracts.schedules.paths import schedule_of
 from trunkline.errors import TrunklineError
 
 MAX_UNUSED_FILE_BYTES = 4 * 1024 * 1024
@@ -85,7 +86,10 @@ class _Conversion:
             case ImportedConversation():
                 self._add_conversation(item)
             case ImportedFile(path=path, data=data, source=source):
-                if _is_secret_name(source) or _is_secret_name(path):
+                is_schedule = (
+                    schedule_of(path) is not None
+                )  # it is named by its task, such as "refresh-token"
+                if not is_schedule and (_is_secret_name(source) or _is_secret_name(path)):
                     self.gaps.append(_secret_gap(source, "its name says that it holds keys"))
                 else:
                     self._add_file(path, data, source)

@@ -28,9 +28,9 @@ def parse_time(value: object, otherwise: datetime = EPOCH) -> datetime:
             number = float(value)
             return datetime.fromtimestamp(number / 1000 if number > MILLISECONDS else number, UTC)
         found = datetime.fromisoformat(str(value).strip().replace("Z", "+00:00"))
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         return otherwise
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 def digest(*parts: str, length: int = 16) -> str:
@@ -182,7 +182,9 @@ def _toml(value: object) -> str:
         return iso(value)
     if isinstance(value, list):
         return "[" + ", ".join(_toml(to_text(one)) for one in value) + "]"
-    return json.dumps(to_text(value), ensure_ascii=False)
+    return json.dumps(to_text(value), ensure_ascii=False).replace(
+        "\x7f", "\\u007f"
+    )  # JSON permits it, TOML does not
 
 
 def _plain(value: object) -> object:

@@ -24,7 +24,7 @@ SCHEDULE_FILES = ("pulse.json", "crons.json")
 
 _TYPES = ("script", "alert", "cron", "log", "webhook")
 _CONDITION = re.compile(r"\s*(memory_percent|uptime)\s*(>=|<=|==|>|<)\s*-?\d+(\.\d+)?\s*")
-_CRON_ITEM = re.compile(r"(?:\*|(\d+)(?:-(\d+))?)(?:/([1-9]\d*))?")
+_CRON_ITEM = re.compile(r"(?:\*|(\d{1,4})(?:-(\d{1,4}))?)(?:/([1-9]\d{0,3}))?", re.ASCII)
 _CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 """The smallest and largest number of minute, hour, day, month and weekday."""
 

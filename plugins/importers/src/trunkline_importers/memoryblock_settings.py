@@ -53,8 +53,8 @@ def read_block_settings(
     data = toml_settings(
         description=to_text(config.get("description")),
         goals=[to_text(goal) for goal in as_list(config.get("goals"))],
-        monitor_name=config.get("monitorName"),
-        monitor_emoji=config.get("monitorEmoji"),
+        monitor_name=to_text(config.get("monitorName")),
+        monitor_emoji=to_text(config.get("monitorEmoji")),
         enabled=False if config.get("enabled") is False else None,
     )
     file = block_file_path(block)

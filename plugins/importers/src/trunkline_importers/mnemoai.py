@@ -55,7 +55,7 @@ class MnemoAi(Importer):
                 yield ImportedFile(path="MEMORY.md", data=text.encode(), source=path)
             elif path.startswith("skills/") and path.count("/") > 1:
                 yield ImportedFile(path=path, data=source.data(path), source=path)
-            elif path.rpartition("/")[2] == "prompts.yaml":
+            elif path in ("prompts.yaml", "config/prompts.yaml"):
                 yield from read_prompts(source.text(path), path)
                 source.used.discard(path)  # kept unchanged too: some prompts have no place here
             elif path in ("config/config.yaml", "mcp/mcp.json"):

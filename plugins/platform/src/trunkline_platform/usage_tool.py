@@ -8,7 +8,6 @@ import msgspec
 
 import trunkline
 from trunkline import ToolError
-from trunkline.api.memory import read_text
 
 Days = Annotated[int, msgspec.Meta(ge=1, le=31)]
 
@@ -44,10 +43,22 @@ async def get_token_usage(context: trunkline.ToolContext, days: Days = 1) -> dic
     today = datetime.now(UTC).date()
     requests: dict[str, _LedgerEntry] = {}
     for back in range(days - 1, -1, -1):
-        text = await read_text(context.memory, f"/costs/{today - timedelta(days=back)}.jsonl")
+        text = await _ledger(context.memory, f"/costs/{today - timedelta(days=back)}.jsonl")
         requests |= {one.id: one for one in _entries(text) if one.block == context.block}
     own = [one for one in requests.values() if one.conversation == context.conversation]
     return {"conversation": _sum(own), "block": _sum(requests.values()), "days": days}
+
+
+async def _ledger(memory: trunkline.Memory, path: str) -> str:
+    """Return the ledger of a day, "" if nothing was asked on it. Raises ToolError if it cannot be read, because the
+    sum of nothing would be wrong.
+    """
+    try:
+        return (await memory.read(path)).content
+    except ToolError as error:
+        if error.kind != "not_found":
+            raise
+        return ""
 
 
 def _entries(text: str) -> Iterable[_LedgerEntry]:

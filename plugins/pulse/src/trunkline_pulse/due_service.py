@@ -115,6 +115,8 @@ class DueService:
         if found.schedule is None:
             return None
         if due.by_hand:
+            if state.claimed:  # first, because a run by hand may begin the conversation that they share
+                state = await self._hand_over(state, found.schedule) or state
             return await self._run_by_hand(state, found.schedule, due.due_at)
         if not state.claimed and state.next_due == due.due_at and entry is not None:
             claimed = await self._claim(state, found)
@@ -172,11 +174,11 @@ class DueService:
         return changed
 
     async def _previous_runs(self, runs: tuple[ScheduleRun, ...]) -> bool:
-        """Report whether the last run that began has not ended."""
-        started = [run for run in runs if run.turn]
-        if not started or started[-1].outcome != "started":
-            return False
-        return await self._starter.is_running(started[-1].turn)
+        """Report whether a run has not ended. A later one that was run by hand may have."""
+        for run in runs:
+            if run.turn and run.outcome == "started" and await self._starter.is_running(run.turn):
+                return True
+        return False
 
     async def _run_by_hand(self, state: ScheduleState, schedule: Schedule, due: datetime) -> None:
         run = await self._start(state, schedule, due, by_hand=True)
@@ -186,7 +188,7 @@ class DueService:
                 return now
             shared = run.conversation if schedule.overlap == "queue" else ""
             return msgspec.structs.replace(
-                now, runs=(*now.runs, run)[-MAX_RUNS:], conversation=shared or now.conversation
+                now, runs=(*now.runs, run)[-MAX_RUNS:], conversation=now.conversation or shared
             )
 
         await self._store.change(state.block, state.name, recorded)

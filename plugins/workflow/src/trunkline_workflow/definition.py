@@ -169,7 +169,7 @@ class _Reader:
             self._add(node.line, "A step must be a mapping with id, name and type.")
             return None
         kind = node.value["type"].value if "type" in node.value else None
-        if kind not in FIELDS:
+        if not isinstance(kind, str) or kind not in FIELDS:
             line = node.value["type"].line if "type" in node.value else node.line
             self._add(line, f"The type must be action, approval or conditional, and not {kind!r}.")
             return None

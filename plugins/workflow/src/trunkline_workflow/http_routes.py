@@ -22,8 +22,9 @@ from trunkline_workflow.definition import (
     text_hash,
 )
 from trunkline_workflow.graph import edges
+from trunkline_workflow.records import RunRecord
 from trunkline_workflow.run_log import log_rows
-from trunkline_workflow.runs import Runs, RunView
+from trunkline_workflow.runs import Runs, RunView, check_inputs
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -88,10 +89,10 @@ class WorkflowRoutes:
         text = await runs.files.text(request.path_params["name"])
         definition = _parsed(text)
         try:
-            record = await runs.begin(definition, body.inputs)
+            check_inputs(definition, body.inputs)
         except TrunklineError as error:
             raise Refusal(ErrorCode.CONFLICT, error.sentence) from error
-        return _json(_summary(await runs.seen(record)))
+        return _json(await _run(runs, await runs.begin(definition, body.inputs)))
 
     async def install(self, request: "Request") -> "Response":
         """``POST .../proposals/{name}/install`` with ``{"sha256": HASH}`` of the text that the owner was shown. 409 if
@@ -99,6 +100,10 @@ class WorkflowRoutes:
         body, runs = await _body(request, ShownText), self._runs(request)
         text = await runs.files.proposal(request.path_params["name"])
         definition = _parsed(text)
+        if definition.name != request.path_params["name"]:
+            raise Refusal(
+                ErrorCode.CONFLICT, f"The proposal calls itself {definition.name}, unlike its file."
+            )
         if definition.sha256 != body.sha256:
             raise Refusal(ErrorCode.CONFLICT, "The proposal was changed since it was shown. Read it again.")
         await runs.files.install(definition.name, definition.text, proposed=True)
@@ -107,8 +112,7 @@ class WorkflowRoutes:
     async def list_runs(self, request: "Request") -> "Response":
         """``GET /x/trunkline-workflow/blocks/{block}/runs``: the newest runs."""
         runs = self._runs(request)
-        views = [await runs.seen(record) for record in (await runs.list())[:SHOWN_RUNS]]
-        return _json({"runs": [_summary(view) for view in views]})
+        return _json({"runs": [await _run(runs, record) for record in (await runs.list())[:SHOWN_RUNS]]})
 
     async def show_run(self, request: "Request") -> "Response":
         """``GET /x/trunkline-workflow/blocks/{block}/runs/{run}``: a run with its steps and its calls."""
@@ -116,8 +120,8 @@ class WorkflowRoutes:
         record = next((one for one in await runs.list() if one.start.run == id), None)
         if record is None:
             raise Refusal(ErrorCode.NOT_FOUND, "There is no such run.")
-        view = await runs.seen(record)
-        definition = parse_definition(record.start.definition)
+        definition = _parsed(record.start.definition)
+        view = await runs.view(record)
         return _json(
             {
                 **_summary(view),
@@ -169,21 +173,43 @@ def _step(step: WorkflowStep) -> dict[str, Any]:
     }
 
 
-def _summary(view: RunView) -> dict[str, Any]:
-    start = view.record.start
+async def _run(runs: Runs, record: RunRecord) -> dict[str, Any]:
+    """Return a run as data. One whose definition this release cannot read does not hide the others."""
+    try:
+        return _summary(await runs.view(record))
+    except DefinitionError as error:
+        facts = {"status": "failed", "step": "", "states": {}, "is_edited": False, "detail": str(error)}
+        return {**_record(record), **facts}
+
+
+def _record(record: RunRecord) -> dict[str, Any]:
     return {
-        "run": start.run,
-        "workflow": start.workflow,
+        "run": record.start.run,
+        "workflow": record.start.workflow,
+        "started_at": record.started_at,
+        "conversation": record.conversation,
+        "turn": record.turn,
+        "continues": record.continues,
+    }
+
+
+def _summary(view: RunView) -> dict[str, Any]:
+    return {
+        **_record(view.record),
         "status": view.status,
         "step": view.state.current_step,
-        "started_at": view.record.started_at,
-        "conversation": view.record.conversation,
-        "turn": view.record.turn,
-        "continues": view.record.continues,
         "states": view.state.step_states,
         "is_edited": view.is_edited,
-        "detail": view.detail,
+        "detail": _detail(view),
     }
+
+
+def _detail(view: RunView) -> str:
+    """Return why a run failed, without the vendor's text, which is for the owner alone."""
+    finished = view.journal.finished
+    if finished is not None and finished.code is not None:
+        return f"The turn ended with {finished.code}."
+    return view.detail
 
 
 async def _body(request: "Request", kind: type[T]) -> T:

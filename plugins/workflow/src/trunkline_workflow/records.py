@@ -20,15 +20,21 @@ from trunkline.api.memory import (
 from trunkline_workflow.paths import FOLDER, PROPOSALS, RUNS, proposal_path, run_path, workflow_path
 from trunkline_workflow.run_message import RunStart
 
+GATEWAY_CHANNEL = "cli"
+"""The channel of the commands."""
+
 ABSENT = ""
 """The hash of a file that must not be there yet."""
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A run that a person asked for: its frozen beginning, and the turn that runs it, "" until it is accepted."""
+    """A run that a person asked for: its frozen beginning, and the turn that runs it, "" until it is accepted.
+    ``channel`` is the one by which it was asked for. A request that is repeated by another one would be another turn.
+    """
 
     start: RunStart
     started_at: datetime
+    channel: str = GATEWAY_CHANNEL
     conversation: str = ""
     turn: str = ""
     continues: str = ""

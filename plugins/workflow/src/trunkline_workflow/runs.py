@@ -1,5 +1,6 @@
 """Runs as people see them: begun, looked up, and with a state that follows from the definition and the transcript."""
 
+import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,24 +9,28 @@ from typing import Any
 
 import msgspec
 
-from trunkline import RemoteFault, TrunklineError
-from trunkline.api.bus import Bus
+from trunkline import RemoteFault, TrunklineError, Unavailable
+from trunkline.api.bus import Bus, BusError
 from trunkline.api.gateway import GatewayClient, SendMessage
 from trunkline.api.memory import utc_now
 from trunkline.api.tool import Approval
 from trunkline.api.turn import JOURNAL, ApprovalRecorded
 from trunkline_workflow.adapter import run_state
 from trunkline_workflow.definition import Definition, text_hash
-from trunkline_workflow.records import RunRecord, WorkflowFiles
+from trunkline_workflow.records import GATEWAY_CHANNEL, RunRecord, WorkflowFiles
 from trunkline_workflow.run import RunState
 from trunkline_workflow.run_journal import RunJournal, Status, read_conversation, read_journal
 from trunkline_workflow.run_message import MODEL, DoneCall, RunStart, write_start
 
-GATEWAY_CHANNEL = "cli"
+log = logging.getLogger(__name__)
+
 LAST = "last"
 
 REPEATED = timedelta(hours=12)
 """The time in which the request of a run is repeated."""
+
+UNDECIDED = ("engine_unavailable", "storage_failure")
+"""The faults after which a message may be accepted all the same."""
 
 KEPT_RUNS, KEPT = 200, timedelta(days=30)
 """A block keeps its newest 200 runs, those of the last 30 days, and those that wait for a person."""
@@ -96,6 +101,7 @@ class Runs:
 
     def __init__(self, bus: Bus, block: str, channel: str = GATEWAY_CHANNEL) -> None:
         self._bus = bus
+        self._channel = channel
         self.files = WorkflowFiles(bus, block)
         self.gateway = GatewayClient(bus, channel)
 
@@ -104,8 +110,9 @@ class Runs:
     ) -> RunRecord:
         """Begin a run, with the results of the run that it continues.
 
-        The record is stored first. If this process ends before the turn is accepted, the next command that reads the
-        record asks again with the same id, so a run begins once.
+        The record is stored first. If this process ends before the turn is accepted, the next one of this channel that
+        reads the record asks again with the same id, so a run begins once. A run that the gateway refuses has no
+        record.
         """
         check_inputs(definition, inputs)
         start = RunStart(
@@ -118,10 +125,18 @@ class Runs:
             done=_done_calls(continued) if continued else {},
         )
         earlier = continued.record.start.run if continued else ""
-        record = RunRecord(start=start, started_at=utc_now(), continues=earlier)
+        record = RunRecord(start=start, started_at=utc_now(), channel=self._channel, continues=earlier)
         await self.files.save(record, new=True)
-        accepted = await self._accepted(record)
-        await self._forget_old()
+        try:
+            accepted = await self._accepted(record)
+        except RemoteFault as fault:
+            if fault.code not in UNDECIDED:
+                await self.files.forget([record])
+            raise
+        try:
+            await self._forget_old()
+        except (BusError, RemoteFault, Unavailable) as error:  # the run has begun
+            log.warning("old runs of workflows of the block %s stay: %s", self.files.block, error)
         return accepted
 
     async def _forget_old(self) -> None:
@@ -169,9 +184,9 @@ class Runs:
         )
 
     async def _accepted(self, record: RunRecord) -> RunRecord:
-        """Return the record with its turn, which is asked for if it is not known. Later than REPEATED it is not asked
-        for, because a journal that has expired would not prevent a second run."""
-        if record.turn or not _is_repeated(record):
+        """Return the record with its turn, which is asked for if it is not known and this channel asked before. Later
+        than REPEATED it is not asked for, because a journal that has expired would not prevent a second run."""
+        if record.turn or record.channel != self._channel or not _is_repeated(record):
             return record
         start = record.start
         accepted = await self.gateway.send(

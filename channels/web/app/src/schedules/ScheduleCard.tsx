@@ -80,7 +80,7 @@ function Run({ run, zone }: { run: ScheduleRun; zone: string }) {
 
 function Changes({ schedule: one, isPaused, onChanged }: { schedule: Schedule; isPaused: boolean; onChanged: () => void }) {
   const { t } = useLanguage();
-  const isOwner = useMay("owner");
+  const isOwner = useMay("owner", { everywhere: true });
   const [isAsked, setAsked] = useState(false);
   const [isBegun, setBegun] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);

@@ -35,9 +35,9 @@ export type Change = "run" | "pause" | "resume" | "remove";
 export async function loadSchedules(isOwner: boolean): Promise<Schedule[] | null> {
   if (isOwner) return (await unlessOff(askPlugin<Schedules>("trunkline-pulse/schedules")))?.schedules ?? null;
   const { blocks } = await dataOf(api.GET("/api/blocks"));
-  const found = await Promise.all(blocks.map(({ name }) => unlessOff(askPlugin<Schedules>(`trunkline-pulse/blocks/${name}/schedules`))));
+  const found = await Promise.all(blocks.map(({ name }) => unlessOff(askPlugin<Schedules>(`trunkline-pulse/blocks/${encodeURIComponent(name)}/schedules`))));
   const seen = found.filter((one) => one !== null);
   return seen.length === 0 && blocks.length > 0 ? null : seen.flatMap((one) => one.schedules);
 }
 
-export const changeSchedule = ({ block, name }: Schedule, change: Change) => askPlugin(`trunkline-pulse/blocks/${block}/schedules/${name}/${change}`, "POST");
+export const changeSchedule = ({ block, name }: Schedule, change: Change) => askPlugin(`trunkline-pulse/blocks/${encodeURIComponent(block)}/schedules/${encodeURIComponent(name)}/${change}`, "POST");

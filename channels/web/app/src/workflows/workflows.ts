@@ -64,17 +64,17 @@ export interface RunDetail extends Run {
   log: LogLine[];
 }
 
-const placeOf = (block: string) => `trunkline-workflow/blocks/${block}`;
+const placeOf = (block: string) => `trunkline-workflow/blocks/${encodeURIComponent(block)}`;
 
 /** The workflows of a block; `null` if the plugin is off. */
 export const loadWorkflows = (block: string) => unlessOff(askPlugin<Workflows>(`${placeOf(block)}/workflows`));
 
 export const loadRuns = (block: string) => askPlugin<{ runs: Run[] }>(`${placeOf(block)}/runs`);
 
-export const loadRun = (block: string, run: string) => askPlugin<RunDetail>(`${placeOf(block)}/runs/${run}`);
+export const loadRun = (block: string, run: string) => askPlugin<RunDetail>(`${placeOf(block)}/runs/${encodeURIComponent(run)}`);
 
-export const beginRun = (block: string, name: string, inputs: Record<string, unknown>) => askPlugin<Run>(`${placeOf(block)}/workflows/${name}/run`, "POST", { inputs });
+export const beginRun = (block: string, name: string, inputs: Record<string, unknown>) => askPlugin<Run>(`${placeOf(block)}/workflows/${encodeURIComponent(name)}/run`, "POST", { inputs });
 
-export const installProposal = (block: string, { name, sha256 }: Workflow) => askPlugin<Workflow>(`${placeOf(block)}/proposals/${name}/install`, "POST", { sha256 });
+export const installProposal = (block: string, { name, sha256 }: Workflow) => askPlugin<Workflow>(`${placeOf(block)}/proposals/${encodeURIComponent(name)}/install`, "POST", { sha256 });
 
 export const hasEnded = (status: RunStatus) => ["completed", "failed", "cancelled"].includes(status);

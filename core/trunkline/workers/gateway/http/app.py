@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
+from trunkline.contracts.auth.scopes import TokenScope
 from trunkline.contracts.blocks.paths import is_block_name
 from trunkline.contracts.gateway.access import HttpRoute
 from trunkline.errors import ErrorCode, TrunklineError
@@ -95,7 +96,9 @@ def _plugin_route(route: OwnedItem[HttpRoute]) -> ScopedRoute:
     own = route.item
     scope = None if own.public else own.scope
     endpoint = _by_block(own) if own.by_block else own.endpoint
-    return ScopedRoute(_path(route), endpoint, methods=own.methods, scope=scope, all_blocks=not own.by_block)
+    # What a plugin does for the owner is done with all of the owner's rights, so a token for some blocks may not ask.
+    all_blocks = not own.by_block or own.scope is TokenScope.OWNER
+    return ScopedRoute(_path(route), endpoint, methods=own.methods, scope=scope, all_blocks=all_blocks)
 
 
 def _by_block(route: HttpRoute) -> Endpoint:

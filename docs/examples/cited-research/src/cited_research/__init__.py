@@ -9,7 +9,8 @@ from trunkline.api.text import unwrap_tool_result
 
 MOST_QUESTIONS = 4
 QUESTION = re.compile(r"^\s*(?:[-*]|\d+[.)])\s+(\S.*)", re.MULTILINE)
-CITATION = re.compile(r"\[/?(?P<path>(?:blocks/[^/\]\n]+/)?documents/[^\]\n]+?):(?P<line>\d+)\]")
+CITATION = re.compile(r"\[/?(?P<path>documents/[^\]\n;]+?):(?P<line>\d{1,7})\]")
+OTHER_FORM = re.compile(r"\bdocuments/[^\s\])]+:\d")
 UNCITED = "No statement of this answer is cited, so nothing in it was checked."
 
 
@@ -108,6 +109,8 @@ def checked(answer, lines):
 
     quotes = [f"[{path}:{number}] {line}" for (path, number), line in sources.items()]
     report = f"{len(lines)} citations were checked, {len(lines) - len(sources)} of them do not exist."
+    if others := len(OTHER_FORM.findall(CITATION.sub("", answer))):
+        report += f" {others} of another form were not checked."
     return "\n".join([CITATION.sub(mark, answer), "", *quotes, report])
 
 

@@ -11,8 +11,8 @@ REVIEWED = re.compile(r"^Reviewed up to ([0-9a-f]{40})\.", re.MULTILINE)
 NOTHING = "NOTHING TO CHANGE"
 REVIEW = "Review {what} of the repository {folder}. Answer {nothing} if nothing in it should be changed."
 EDIT = (
-    "In the repository {folder}, begin the branch {proposal} at {commit}, make this change there, and commit it. "
-    "Then switch back to {branch}.\n\n{review}"
+    "In the repository {folder}, begin the branch {proposal} at {commit}, make this change there, and commit it.{back}"
+    "\n\n{review}"
 )
 CHECK = (
     "Review the branch {proposal} of the repository {folder} (git diff {commit} {proposal}). "
@@ -51,9 +51,9 @@ def next_step(messages):
     folder, branch = instruction.split()[:2]
     texts = [unwrap_tool_result(message.content) for message in results]
     if not results:
-        return ("git", {"command": ["git", "rev-parse", branch], "folder": folder}), ""
+        return look(folder, branch), ""
     commit, before = head_of(texts[0]), last_reviewed(messages)
-    if results[-1].error or not commit:
+    if not commit or (results[-1].error and len(results) <= 2):
         return None, f"The repository {folder} was not reviewed. {texts[-1]}"
     if commit == before:
         return None, "ALL QUIET"
@@ -62,18 +62,27 @@ def next_step(messages):
     match texts:
         case [_]:
             return agent("reviewer", REVIEW.format(what=what, nothing=NOTHING, **names)), ""
-        case [_, review] if NOTHING in review:
+        case [_, review] if review.strip(" .*\n") == NOTHING:
             return None, f"Reviewed up to {commit}. Nothing should be changed."
         case [_, review]:
-            return agent("editor", EDIT.format(review=review, **names)), ""
+            back = "" if branch.startswith("refs/") else f" Then switch back to {branch}."
+            return agent("editor", EDIT.format(review=review, back=back, **names)), ""
+        case [_, review, edited] if results[-1].error:
+            return None, f"Reviewed up to {commit}.\n\n{review}\n\nNo change was proposed. {edited}"
         case [_, _, _]:
-            return ("git", {"command": ["git", "rev-parse", names["proposal"]], "folder": folder}), ""
+            return look(folder, names["proposal"]), ""
         case [_, review, _, proposed] if (made := head_of(proposed)) and made != commit:
             return agent("reviewer", CHECK.format(review=review, **names)), ""
         case [_, review, edited, _]:
             return None, f"Reviewed up to {commit}.\n\n{review}\n\nNothing was committed. {edited}"
     report = f"{texts[1]}\n\nThe branch {names['proposal']}: {texts[2]}\n\nThe review of it: {texts[4]}"
     return None, f"Reviewed up to {commit}.\n\n{report}"
+
+
+def look(folder, branch):
+    """Return the call that finds the commit of a branch, and of no tag with the same name."""
+    name = branch if branch.startswith("refs/") else f"refs/heads/{branch}"
+    return "git", {"command": ["git", "rev-parse", "--verify", name], "folder": folder}
 
 
 def head_of(report):

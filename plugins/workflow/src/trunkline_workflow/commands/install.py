@@ -35,6 +35,7 @@ def command(workflow: str, block: str, yes: bool, as_json: bool) -> None:
     text = with_runs(block, lambda runs: _proposal(runs, workflow)) if proposed else read_file(workflow)
     definition = parse_or_fail(text, workflow)
     if proposed:
+        _check_name(definition.name, workflow)
         print_text(text, err=as_json)
         if not yes:
             confirm(f"Install this as the workflow {definition.name} of the block {block}?", done="installed")
@@ -43,6 +44,16 @@ def command(workflow: str, block: str, yes: bool, as_json: bool) -> None:
         print_json({"name": definition.name, "block": block, "sha256": definition.sha256})
     else:
         click.echo(f"The workflow {definition.name} is installed in the block {block}.")
+
+
+def _check_name(name: str, proposal: str) -> None:
+    from trunkline import TrunklineError
+
+    if name != proposal:
+        raise TrunklineError(
+            f"The proposal {proposal} calls itself {name}.",
+            hint="A proposal has the name of its file. Have the agent propose it again.",
+        )
 
 
 async def _proposal(runs: "Runs", name: str) -> str:
