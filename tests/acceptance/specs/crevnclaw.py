@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ..requirement import Requirement, done, planned
+from ..requirement import Requirement, done
 
 REQUIREMENTS: Mapping[str, Requirement] = {
     "CC-F1": done(
@@ -54,12 +54,11 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "plugins/sandbox/tests/test_bubblewrap.py",
         "plugins/sandbox/tests/test_docker.py",
     ),
-    "CC-F15": planned(
-        16,
+    "CC-F15": done(
         "tool registry: MCP-compatible schema, tool → image + command",
         "tests/core/tools/test_arguments.py",
         "tests/core/tools/test_worker.py",
-        open="an image that a tool names; now all programs run in that of [plugins.sandbox] image",
+        "plugins/sandbox/tests/test_tool_images.py",
     ),
     "CC-F16": done(
         "God Mode: host_network: true in AGENTS.md session config → host network",

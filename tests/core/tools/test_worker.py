@@ -636,6 +636,7 @@ async def test_a_program_with_a_manifest_is_a_tool_that_runs_in_the_sandbox(
             unwrap_tool_result((await caller.call("count", {"text": "a b"})).output) == 'ran {"text":"a b"}\n'
         )
         assert (box.request.limits.timeout, box.request.limits.network) == (7.0, False)
+        assert box.request.tool == "count"
         assert (
             "exit code 2. Its error output: it broke" in (await caller.call("count", {"text": "fail"})).output
         )

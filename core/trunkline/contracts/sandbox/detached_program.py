@@ -34,7 +34,8 @@ HALF_OUTPUT = 4 * 1024 * 1024
 
 class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A program to run. ``backend`` is the name of the sandbox backend, ``seconds`` the longest run of the program,
-    ``at`` the time of the order (UTC). The other fields are the arguments of ``Sandbox.start``.
+    ``at`` the time of the order (UTC), ``tool`` the tool whose call ordered it. The other fields are the arguments of
+    ``Sandbox.start``.
     """
 
     home: str
@@ -50,6 +51,7 @@ class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
     processes: int
     network: bool
     writable: bool
+    tool: str = ""
     at: datetime
 
 

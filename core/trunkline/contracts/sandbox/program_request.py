@@ -45,8 +45,10 @@ DEFAULT_LIMITS = SandboxLimits()
 class ProgramRequest:
     """The arguments of ``Sandbox.start``, checked and in normal form. Create it with ``check_program``.
 
-    ``folder`` is relative to the workspace, ``""`` for the workspace itself. Raises ToolError if an argument or
-    environment variable is invalid, the folder is outside the workspace, or a path in ``read_only`` is invalid.
+    ``folder`` is relative to the workspace, ``""`` for the workspace itself. ``tool`` is the tool whose call runs the
+    program, "" if none does; the tools worker sets it, and the owner may give it an image. Raises ToolError if an
+    argument or environment variable is invalid, the folder is outside the workspace, or a path in ``read_only`` is
+    invalid.
     """
 
     argv: tuple[str, ...]
@@ -57,6 +59,7 @@ class ProgramRequest:
     limits: SandboxLimits = DEFAULT_LIMITS
     label: str = ""
     show_output: bool = False
+    tool: str = ""
 
     def __post_init__(self) -> None:
         _refuse_words([*self.argv], self.env)

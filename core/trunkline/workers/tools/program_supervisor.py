@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -23,7 +24,7 @@ from trunkline.contracts.sandbox.detached_program import (
     ProgramSpec,
     utc_now,
 )
-from trunkline.contracts.sandbox.program_request import SandboxLimits
+from trunkline.contracts.sandbox.program_request import SandboxLimits, check_program
 from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.errors import ToolError
 from trunkline.home.kill_switch import POLL_SECONDS, KillSwitch
@@ -116,7 +117,7 @@ async def _start(spec: ProgramSpec) -> SandboxProcess:
         network=spec.network,
         writable=spec.writable,
     )
-    process = await backends[spec.backend].start(
+    request = check_program(
         spec.argv,
         workspace=Path(spec.workspace),
         env=spec.env,
@@ -124,6 +125,7 @@ async def _start(spec: ProgramSpec) -> SandboxProcess:
         limits=limits,
         label=spec.label,
     )
+    process = await backends[spec.backend].start_program(replace(request, tool=spec.tool))
     await process.stdin.aclose()
     return process
 

@@ -148,18 +148,27 @@ class CallSandbox(Sandbox):
         label: str,
         bounds: CurrentBounds,
         *,
+        tool: str = "",
         output: LiveOutput | None = None,
         reads_only: bool = False,
     ) -> None:
         self._sandboxes = sandboxes
         self._label = label
         self._bounds = bounds
+        self._tool = tool
         self._output = output
         self._reads_only = reads_only
 
     def read_only(self) -> "CallSandbox":
         """Return the same sandbox, read-only and without a network."""
-        return CallSandbox(self._sandboxes, self._label, self._bounds, output=self._output, reads_only=True)
+        return CallSandbox(
+            self._sandboxes,
+            self._label,
+            self._bounds,
+            tool=self._tool,
+            output=self._output,
+            reads_only=True,
+        )
 
     async def _within(self, limits: SandboxLimits) -> SandboxLimits:
         return replace(await self._bounds(), read_only=self._reads_only).bound(limits)
@@ -197,7 +206,12 @@ class CallSandbox(Sandbox):
 
     async def _bounded(self, request: ProgramRequest) -> ProgramRequest:
         """Return the request within the current bounds, labelled with the call."""
-        return replace(request, limits=await self._within(request.limits), label=request.label or self._label)
+        return replace(
+            request,
+            limits=await self._within(request.limits),
+            label=request.label or self._label,
+            tool=self._tool,
+        )
 
     async def leave(
         self,
@@ -234,6 +248,7 @@ class CallSandbox(Sandbox):
             processes=bounded.processes,
             network=bounded.network,
             writable=bounded.writable,
+            tool=self._tool,
             at=utc_now(),
         )
         await launch_detached(DetachedProgram(record), spec)

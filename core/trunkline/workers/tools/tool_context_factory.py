@@ -61,7 +61,9 @@ class ToolContextFactory:
             model=services.model(call),
             abilities=services.abilities(call),
             documents=services.documents(call, files, memory),
-            sandbox=CallSandbox(self._sandboxes, f"{call.block} {call.call}", bounds, output=run.output),
+            sandbox=CallSandbox(
+                self._sandboxes, f"{call.block} {call.call}", bounds, tool=spec.name, output=run.output
+            ),
             reach=reach,
             person=services.person(run, spec),
             planning=services.planning(call),

@@ -18,13 +18,15 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     For bubblewrap, ``readable_paths`` names further files and folders of this machine that every program may read, such
     as ``/nix`` or ``/opt/tools``. For Docker, ``image`` is the image of containers; it must contain ``/bin/sh``,
-    ``env`` and ``dd``. It is downloaded from a registry only with ``pull``. ``warm_containers`` is the number of
-    containers that are kept ready for recently used programs.
+    ``env`` and ``dd``. It is downloaded from a registry only with ``pull``. ``images`` gives the programs of some tools
+    another image, by the name of the tool; bubblewrap, which has no images, refuses them. ``warm_containers`` is the
+    number of containers that are kept ready for recently used programs.
     """
 
     backend: Literal["auto", "bubblewrap", "docker"] = "auto"
     workspace_mb: Annotated[int, msgspec.Meta(ge=64)] = 4096
     readable_paths: tuple[Path, ...] = ()
     image: Annotated[str, msgspec.Meta(min_length=1), IN_THE_FILE] = "debian:stable-slim"
+    images: Annotated[dict[str, str], IN_THE_FILE] = {}
     pull: Annotated[bool, IN_THE_FILE] = False
     warm_containers: Annotated[int, msgspec.Meta(ge=0, le=64)] = 2

@@ -56,6 +56,12 @@ class Bubblewrap(Sandbox):
     async def start_program(self, request: ProgramRequest) -> SandboxProcess:
         """See ``Sandbox``."""
         self._kill_switch.raise_if_engaged()
+        if (image := self._settings.images.get(request.tool)) is not None:
+            raise ToolError(
+                f"The tool {request.tool} has the image {image} in [plugins.sandbox.images], and bubblewrap runs no "
+                'images. Set backend = "docker" in [plugins.sandbox], or remove the image. Nothing was run.',
+                kind="unsupported",
+            )
         executable = shutil.which("bwrap")
         if executable is None or platform.machine() not in ARCHITECTURES:
             raise ToolError(

@@ -14,7 +14,7 @@ from trunkline.api.sandbox import KillSwitch, ProgramRequest, SandboxProcess
 from trunkline_sandbox.docker.container_spec import ContainerSpec, start_orders
 from trunkline_sandbox.docker.engine import DockerEngine, EngineError
 from trunkline_sandbox.docker.guardian import Guardian
-from trunkline_sandbox.docker.pool import ContainerPool
+from trunkline_sandbox.docker.pool import ContainerPool, ReadyContainer
 from trunkline_sandbox.docker.process import KILL_SECONDS, ContainerProcess
 from trunkline_sandbox.labels import HOME_LABEL, OWNER_LABEL, home_id, is_owner_gone
 from trunkline_sandbox.limit_watcher import WatchedLimits
@@ -61,7 +61,7 @@ class Docker(Sandbox):
     async def _pull_image(self, image: str) -> str | None:
         if not self._settings.pull:
             return (
-                f"The image {image} is not on this machine: docker pull {image}, name another one as image in "
+                f"The image {image} is not on this machine: docker pull {image}, name another one in "
                 f"[plugins.sandbox], or have it pulled with pull = true."
             )
         name, _, tag = image.partition(":")
@@ -82,14 +82,8 @@ class Docker(Sandbox):
         """See ``Sandbox``."""
         self._kill_switch.raise_if_engaged()
         masks = await anyio.to_thread.run_sync(masked_files, request.workspace)
-        try:
-            ready = await self._pool.take(
-                ContainerSpec.for_program(request, self._settings.image, masks), request.label
-            )
-        except EngineError as error:
-            raise ToolError(
-                f"The container could not be created for this program: {error}", kind="unavailable"
-            ) from error
+        image = self._settings.images.get(request.tool, self._settings.image)
+        ready = await self._container(ContainerSpec.for_program(request, image, masks), request.label)
         process = ContainerProcess(self._engine, ready.container, ready.wire, self._pool.remove)
         try:
             self._kill_switch.raise_if_engaged()  # panic may have looked while the container was made
@@ -99,6 +93,23 @@ class Docker(Sandbox):
             await process.__aexit__()
             raise
         return process
+
+    async def _container(self, place: ContainerSpec, label: str) -> ReadyContainer:
+        """Return a container. The image of a tool is looked for when it is needed, because ``unavailable`` is about all
+        programs. Raises ToolError."""
+        try:
+            try:
+                return await self._pool.take(place, label)
+            except EngineError as error:
+                if error.status != 404 or place.image == self._settings.image:
+                    raise
+            if (missing := await self._pull_image(place.image)) is not None:
+                raise ToolError(missing, kind="unavailable")
+            return await self._pool.take(place, label)
+        except EngineError as error:
+            raise ToolError(
+                f"The container could not be created for this program: {error}", kind="unavailable"
+            ) from error
 
     def _watched_limits(self, program: ProgramRequest) -> WatchedLimits:
         """Return the limits that Docker does not enforce, so that a watcher must."""
