@@ -7,11 +7,11 @@ from hatchling.builders.wheel import WheelBuilder
 ROOT = Path(__file__).parents[2]
 
 TESTING = {
-    "__init__", "adapter_suite", "channel_installation", "channel_runner", "channel_suite", "contexts", "contract_suite",
-    "platform", "post_suite", "pytest_plugin", "sandbox_fixture", "sandbox_isolation_suite", "sandbox_suite", "script",
-    "scripted_abilities", "scripted_completer", "scripted_fault", "scripted_gateway", "scripted_model",
-    "scripted_outgoing_files", "scripted_provider", "scripted_records", "store_suite", "tool_calls", "tool_suite",
-    "vendor_apis", "worker_process",
+    "__init__", "adapter_suite", "channel_installation", "channel_runner", "channel_suite", "contexts",
+    "contract_suite", "platform", "post_suite", "pytest_plugin", "sandbox_fixture", "sandbox_isolation_suite",
+    "sandbox_suite", "script", "scripted_abilities", "scripted_completer", "scripted_fault", "scripted_gateway",
+    "scripted_model", "scripted_outgoing_files", "scripted_provider", "scripted_records", "store_suite",
+    "tool_calls", "tool_suite", "vendor_apis", "worker_process",
 }  # fmt: skip
 """The fixtures and contract suites for authors of plugins, and what those need."""
 
