@@ -186,7 +186,12 @@ async def test_CC_F17_panic_stops_agents_schedules_and_workflows(
     with anyio.fail_after(60):
         while not background.marks["due"]:  # noqa: ASYNC110 - the platform runs beside the test
             await anyio.sleep(0.05)
-    await when(runs, asks, "completed", "cancelled", "failed", "waiting_approval")
+    await when(runs, asks, "cancelled", "failed", "waiting_approval")
+    later = await when(runs, await begin(runs, ASKS), "waiting_approval")
+    (question,) = later.approvals
+    await runs.gateway.decide(question.turn, question.call, question.call_hash, allow=True)
+    await when(runs, later, "completed")
+    assert background.marks["asked"] == 1, "what was approved during the panic acted after its release"
     counts = await entry_counts(running)
     family = [task.id for task in (await running.gateway.agents(conversation=accepted.conversation)).tasks]
     for turn in (accepted.turn, waits.record.turn, *family):

@@ -99,7 +99,7 @@ async def test_the_tree_shows_who_wrote_each_line(browser: Browser, running: Pla
         await expect(page.get_by_role("button", name="Save")).to_be_visible()
         (running.home.memory / path).write_text("Theirs.\n")
         await page.get_by_role("button", name="Save").click()
-        await expect(page.get_by_role("alert")).to_contain_text("changed meanwhile")
+        await expect(page.get_by_role("alert")).to_contain_text("does not fit what is there now")
         await expect(field).to_have_value("Mine.\n")
         assert found.problems == []
 

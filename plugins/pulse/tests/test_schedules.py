@@ -9,14 +9,16 @@ import pytest
 from msgspec.structs import replace
 
 from tests.block_client import BlockClient, client_of_new_block
+from trunkline.api.gateway import GatewayClient
 from trunkline.api.memory import utc_now
 from trunkline.api.sandbox import KillSwitch
-from trunkline.api.schedule import SCHEDULE_DUE, SCHEDULE_TIMER, ScheduleDue, ScheduleRun
+from trunkline.api.schedule import SCHEDULE_CHANNEL, SCHEDULE_DUE, SCHEDULE_TIMER, ScheduleDue, ScheduleRun
 from trunkline.contracts.channels.subjects import TELL_OWNER
 from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.testing.platform import Platform
 from trunkline_bus import Request, service
+from trunkline_pulse.run_starter import RunStarter
 from trunkline_pulse.schedule_changes import run_now
 from trunkline_pulse.schedule_store import ScheduleStore
 
@@ -243,6 +245,35 @@ async def test_a_claimed_time_runs_whatever_the_previous_run_does(client: BlockC
     assert [(run.due_at, run.outcome) for run in state.runs] == [(start, "started"), (due, "started")]
     for run in state.runs:
         await client.gateway.cancel(run.turn)
+
+
+async def test_a_run_by_hand_that_is_claimed_begins_the_conversation_of_a_queue(client: BlockClient) -> None:
+    """A gateway that was killed after it sent the message of the first run, by hand, left its claim. The due time that
+    comes next completes it before it runs itself, so both are turns of one conversation, and each is one turn."""
+    start = utc_now().replace(microsecond=0)
+    text = f'instruction = "say:q"\noverlap = "queue"\nevery = 3600\nstart = {start:%Y-%m-%dT%H:%M:%SZ}\n'
+    await write_schedule_file(client.bus, client.block, "first", f"enabled = false\n{text}")
+    paused = await state_when(client, "first", lambda state: True)
+    by_hand, due = utc_now(), start + timedelta(hours=1)
+    source = await ScheduleStore(client.bus).find(client.block, "first")
+    assert source is not None and source.schedule is not None
+    gateway = GatewayClient(client.bus, SCHEDULE_CHANNEL)
+    sent = await RunStarter(gateway).start(paused, source.schedule, by_hand, by_hand=True)
+    await ScheduleStore(client.bus).change(
+        client.block,
+        "first",
+        lambda state: replace(state, claimed=(by_hand,), claimed_by_hand=True, next_due=due),
+    )
+    for message in (
+        ScheduleDue(block=client.block, name="first", due_at=due),
+        ScheduleDue(block=client.block, name="first", due_at=by_hand, by_hand=True),
+    ):
+        await client.bus.append(SCHEDULE_DUE, message, block=client.block, schedule="first")
+    await ended_run(client, "first", 2)
+    state = await state_when(client, "first", lambda state: state.next_due != due and not state.claimed)
+    assert [run.due_at for run in state.runs] == [by_hand, due]
+    assert (state.runs[0].turn, state.runs[0].conversation) == (sent.turn, sent.conversation)
+    assert await texts_of(client, state.runs[1]) == ["say:q", "q", "say:q", "q"]
 
 
 async def test_a_changed_file_repeats_no_due_time(client: BlockClient) -> None:

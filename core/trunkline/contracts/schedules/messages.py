@@ -40,7 +40,8 @@ class ScheduleState(Payload, frozen=True, kw_only=True, tag="schedule.state.v1")
     """The state of a schedule. ``version`` is the hash of the file that it was derived from.
 
     ``next_due`` is the next due time, None if there is none. ``claimed`` are due times whose turns are being handed
-    over to the gateway: whoever finds them completes that. ``runs`` are the last runs, the newest last.
+    over to the gateway: whoever finds them completes that before anything else. With ``claimed_by_hand`` they are the
+    moment at which a person ran the schedule. ``runs`` are the last runs, the newest last.
     ``conversation`` is the one that all runs share, "" if each has its own. ``problem`` says what a person must correct
     in the file, "" if the file is valid.
     """
@@ -50,6 +51,7 @@ class ScheduleState(Payload, frozen=True, kw_only=True, tag="schedule.state.v1")
     version: str
     next_due: datetime | None = None
     claimed: tuple[datetime, ...] = ()
+    claimed_by_hand: bool = False
     runs: tuple[ScheduleRun, ...] = ()
     conversation: str = ""
     problem: str = ""

@@ -113,7 +113,7 @@ def _run_command() -> click.Command:
     def run(name: str, block: str, as_json: bool) -> None:
         """Run a schedule once now, also a paused one. Its other times stay as they are.
 
-        The run begins as soon as the platform runs.
+        The run begins as soon as the platform runs and no panic is in effect.
         """
         from trunkline_pulse.schedule_changes import run_now
 

@@ -3,9 +3,12 @@
 A due message is acknowledged after these steps. Each of them may be repeated by another gateway, or after a kill:
 
 1. The due times up to now are *claimed* in the state of the schedule by compare-and-set, with the next due time. What
-   is missed or skipped is decided here, once.
+   is missed or skipped is decided here, once. A run by hand is a claim of its own.
 2. Their messages are sent. The id of each turn follows from its due time, so a repeat is the same turn.
 3. The runs are recorded, the claim is removed, and the next due time is armed.
+
+A claim is completed before the next one is made. So whoever repeats a message sends it to the same conversation: that
+of a queue is recorded with the runs of the claim that began it, and until then no other run can begin one.
 """
 
 import logging
@@ -109,22 +112,19 @@ class DueService:
         found = await self._store.find(due.block, due.name)
         entry = await self._store.entry(due.block, due.name)
         state = entry.value if entry is not None else None
-        if found is None or state is None or state.version != found.file.hash:
+        if found is None or entry is None or state is None or state.version != found.file.hash:
             await self._armer.sync([(due.block, due.name)])
             return None if found is None else await self.process(due)
         if found.schedule is None:
             return None
-        if due.by_hand:
-            if state.claimed:  # first, because a run by hand may begin the conversation that they share
-                state = await self._hand_over(state, found.schedule) or state
-            return await self._run_by_hand(state, found.schedule, due.due_at)
-        if not state.claimed and state.next_due == due.due_at and entry is not None:
-            claimed = await self._claim(state, found)
+        if state.claimed:  # a gateway was killed
+            await self._hand_over(state, found.schedule)
+            return await self.process(due)
+        if _is_open(state, due):
+            claimed = _claim_by_hand(state, due) if due.by_hand else await self._claim(state, found)
             if not await self._store.replace(entry, claimed):
                 return await self.process(due)
-            state = claimed
-        if state.claimed:
-            state = await self._hand_over(state, found.schedule) or state
+            state = await self._hand_over(claimed, found.schedule)
         await self._armer.arm(state, found.schedule)
 
     async def _claim(self, state: ScheduleState, found: FoundSchedule) -> ScheduleState:
@@ -151,27 +151,33 @@ class DueService:
             runs=runs[-MAX_RUNS:],
         )
 
-    async def _hand_over(self, state: ScheduleState, schedule: Schedule) -> ScheduleState | None:
-        """Send the messages of the claimed due times, and record the runs."""
+    async def _hand_over(self, state: ScheduleState, schedule: Schedule) -> ScheduleState:
+        """Send the messages of the claimed due times, and record the runs. Return the new state."""
+        if not state.claimed:
+            return state
         runs: list[ScheduleRun] = []
         conversation = state.conversation
         for due in state.claimed:
             shared = msgspec.structs.replace(state, conversation=conversation)
-            run = await self._start(shared, schedule, due)
+            run = await self._start(shared, schedule, due, by_hand=state.claimed_by_hand)
             runs.append(run)
             if schedule.overlap == "queue":
                 conversation = run.conversation or conversation
 
         def recorded(now: ScheduleState) -> ScheduleState:
-            if now.claimed != state.claimed:
+            if (now.claimed, now.claimed_by_hand) != (state.claimed, state.claimed_by_hand):
                 return now
             return msgspec.structs.replace(
-                now, claimed=(), runs=(*now.runs, *runs)[-MAX_RUNS:], conversation=conversation
+                now,
+                claimed=(),
+                claimed_by_hand=False,
+                runs=(*now.runs, *runs)[-MAX_RUNS:],
+                conversation=conversation,
             )
 
         changed = await self._store.change(state.block, state.name, recorded)
         await self._recorder.settle_started(runs)
-        return changed
+        return changed or state
 
     async def _previous_runs(self, runs: tuple[ScheduleRun, ...]) -> bool:
         """Report whether a run has not ended. A later one that was run by hand may have."""
@@ -180,22 +186,8 @@ class DueService:
                 return True
         return False
 
-    async def _run_by_hand(self, state: ScheduleState, schedule: Schedule, due: datetime) -> None:
-        run = await self._start(state, schedule, due, by_hand=True)
-
-        def recorded(now: ScheduleState) -> ScheduleState:
-            if any(one.turn == run.turn and one.due_at == due for one in now.runs):
-                return now
-            shared = run.conversation if schedule.overlap == "queue" else ""
-            return msgspec.structs.replace(
-                now, runs=(*now.runs, run)[-MAX_RUNS:], conversation=now.conversation or shared
-            )
-
-        await self._store.change(state.block, state.name, recorded)
-        await self._recorder.settle_started([run])
-
     async def _start(
-        self, state: ScheduleState, schedule: Schedule, due: datetime, *, by_hand: bool = False
+        self, state: ScheduleState, schedule: Schedule, due: datetime, *, by_hand: bool
     ) -> ScheduleRun:
         """Send the message of a due time, and note to which schedule its turn belongs."""
         try:
@@ -209,6 +201,17 @@ class DueService:
         return ScheduleRun(
             due_at=due, outcome="started", turn=accepted.turn, conversation=accepted.conversation
         )
+
+
+def _is_open(state: ScheduleState, due: ScheduleDue) -> bool:
+    """Report whether a due time has no run yet."""
+    if due.by_hand:
+        return all(run.due_at != due.due_at for run in state.runs)
+    return state.next_due == due.due_at
+
+
+def _claim_by_hand(state: ScheduleState, due: ScheduleDue) -> ScheduleState:
+    return msgspec.structs.replace(state, claimed=(due.due_at,), claimed_by_hand=True)
 
 
 def _passed_over(

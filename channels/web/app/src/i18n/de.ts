@@ -249,7 +249,7 @@ export const de: Texts = {
   "error.unauthorized": "Du bist abgemeldet. Melde dich wieder an; dein Text bleibt erhalten.",
   "error.forbidden": "Das darfst du nicht. Bitte die Eigentümerin oder den Eigentümer um die Erlaubnis.",
   "error.not_found": "Das gibt es nicht, oder es ist nicht mit dir geteilt.",
-  "error.conflict": "Inzwischen hat es sich geändert: {reason}",
+  "error.conflict": "Es passt nicht zum jetzigen Stand: {reason}",
   "error.too_large": "Das ist zu groß: {reason} Sende einen kürzeren Text oder eine kleinere Datei.",
   "error.rate_limited": "Zu viel auf einmal. Warte einen Augenblick und sende dann erneut.",
   "error.panic": "Alles wurde angehalten („trunkline panic“). Nichts startet, bis jemand auf dem Rechner von Trunkline „trunkline panic --release“ sagt.",

@@ -248,7 +248,7 @@ export const en = {
   "error.unauthorized": "You are signed out. Sign in again; what you typed is kept.",
   "error.forbidden": "You may not do this. Ask the owner for the permission.",
   "error.not_found": "It is not there, or not shared with you.",
-  "error.conflict": "It was changed meanwhile: {reason}",
+  "error.conflict": "It does not fit what is there now: {reason}",
   "error.too_large": "{reason} Send a shorter text or a smaller file.",
   "error.rate_limited": "Too many at once. Wait a moment, then send again.",
   "error.panic": "Everything was stopped (“trunkline panic”). Nothing starts until the owner says “trunkline panic --release” on the machine of Trunkline.",
