@@ -60,6 +60,21 @@ async def test_a_given_file_is_stored_and_read_back_whole(running: Platform) -> 
     assert await gateway.file(file) == TABLE
 
 
+async def test_a_stored_conversation_names_the_files_that_were_given(running: Platform) -> None:
+    """The result of the call has them in the conversation and in its export, so that a channel shows them later."""
+    gateway, conversation, (file,) = await given(running)
+    view = await gateway.conversation(conversation, include_tools=True)
+    assert [message.files for message in view.messages if message.role == "tool"] == [(file,)]
+    assert file.path in (await gateway.export_conversation(conversation, "markdown")).text
+    headers = {"authorization": f"Bearer {running.token}"}
+    async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
+        shown = await http.get(f"/api/conversations/{conversation}", params={"include": "tools"})
+    results = [message for message in shown.json()["messages"] if message["role"] == "tool"]
+    assert results[0]["metadata"]["files"] == [
+        {"path": file.path, "name": "plan.csv", "media_type": "text/csv", "size": len(TABLE)}
+    ]
+
+
 async def test_a_given_file_is_downloaded_over_http(running: Platform) -> None:
     """Whole, as an attachment that no browser opens as a page, and by the id of its own conversation only."""
     _, conversation, (file,) = await given(running)

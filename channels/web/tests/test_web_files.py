@@ -22,7 +22,8 @@ TABLE = "a,b\n1,2\n" * 30_000
 async def test_a_given_file_is_downloaded(
     browser: Browser, running: Platform, axe: str, tmp_path: Path
 ) -> None:
-    """The link below the call has the name and the size, and the whole file arrives. The browser is signed in by its
+    """The link below the call has the name and the size, and the whole file arrives; a reload shows it, too. The
+    browser is signed in by its
     cookie, because the request of a download has no other credential.
     """
     workspace = running.home.workspace("main")
@@ -42,4 +43,6 @@ async def test_a_given_file_is_downloaded(
         saved = tmp_path / "saved"
         await (await started.value).save_as(saved)
         assert (await started.value).suggested_filename == "plan.csv" and saved.read_text() == TABLE
+        await page.reload()
+        await expect(link).to_be_visible(timeout=60_000)
         assert found.problems == []

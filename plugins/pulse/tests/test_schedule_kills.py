@@ -86,7 +86,7 @@ async def test_MB_T16_every_due_time_is_one_turn_through_ten_kills() -> None:
     assert {due: count for due, count in turns.items() if count != 1} == {}
 
 
-async def test_a_run_by_hand_and_the_due_times_of_a_queue_are_one_conversation_through_kills() -> None:
+async def test_a_queue_begun_by_hand_is_one_conversation_through_kills() -> None:
     """Each queue is new, and its first run is by hand, one second before a due time: SIGKILL of the gateway that began
     the conversation must not let another run begin a second one, or the first run happen twice."""
     chance = random.Random(17)

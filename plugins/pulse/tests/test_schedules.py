@@ -247,7 +247,7 @@ async def test_a_claimed_time_runs_whatever_the_previous_run_does(client: BlockC
         await client.gateway.cancel(run.turn)
 
 
-async def test_a_run_by_hand_that_is_claimed_begins_the_conversation_of_a_queue(client: BlockClient) -> None:
+async def test_a_claim_by_hand_begins_the_conversation_of_a_queue(client: BlockClient) -> None:
     """A gateway that was killed after it sent the message of the first run, by hand, left its claim. The due time that
     comes next completes it before it runs itself, so both are turns of one conversation, and each is one turn."""
     start = utc_now().replace(microsecond=0)

@@ -127,7 +127,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``reasoning`` is the reasoning of an assistant message of the running turn, for the model's vendor. Conversations
     never store these three.
     ``tool_calls`` belong to an assistant message, whose ``content`` keeps the text of the same answer.
-    ``tool_call_id`` and ``name`` belong to a tool result. ``error`` marks a failed tool result and ``error_kind`` is
+    ``tool_call_id`` and ``name`` belong to a tool result, and ``files`` are the files that its call gave to the person:
+    no model receives them. ``error`` marks a failed tool result and ``error_kind`` is
     its kind (``TOOL_ERROR_KINDS``), "" in messages of an earlier version. ``partial`` marks the text of a model call
     that was cut off, cancelled or failed. ``derived`` is true if the message only repeats what memory holds, so that
     no search returns it as evidence; None if unknown, as in messages of an earlier version.
@@ -146,6 +147,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     partial: bool = False
     derived: bool | None = None
     attachments: tuple[Attachment, ...] = ()
+    files: tuple[Attachment, ...] = ()
     images: tuple[Image, ...] = ()
     documents: tuple[DocumentFile, ...] = ()
     reasoning: tuple[ReasoningBlock, ...] = ()

@@ -12,7 +12,7 @@ import msgspec
 
 from trunkline._util.text import one_line
 from trunkline.contracts.conversations.branch import shared_length
-from trunkline.contracts.conversations.messages import ConversationSummary, Message
+from trunkline.contracts.conversations.messages import Attachment, ConversationSummary, Message
 
 SPEAKERS = {"user": "You", "assistant": "Agent", "system": "System"}
 
@@ -93,19 +93,24 @@ def _messages(messages: Sequence[Message]) -> Iterator[str]:
             failed = ", failed" if message.error else ""
             yield f"### Result of {one_line(message.name or 'a tool')}{failed}"
             yield _fenced(message.content)
+            yield from _file_list(message.files)
             continue
         name = one_line(message.name) if message.name else SPEAKERS[message.role]
         yield f"## {name}, {_time(message.created_at)}{' (cut off)' if message.partial else ''}"
         if message.content:
             yield message.content
-        if message.attachments:
-            yield "\n".join(
-                f"* file: {one_line(file.name)} ({file.media_type}, {file.size} bytes), `{file.path}`"
-                for file in message.attachments
-            )
+        yield from _file_list(message.attachments)
         for call in message.tool_calls:
             yield f"### Call of {one_line(call.name)}"
             yield _fenced(msgspec.json.format(msgspec.json.encode(call.arguments), indent=2).decode(), "json")
+
+
+def _file_list(files: Sequence[Attachment]) -> Iterator[str]:
+    if files:
+        yield "\n".join(
+            f"* file: {one_line(file.name)} ({file.media_type}, {file.size} bytes), `{file.path}`"
+            for file in files
+        )
 
 
 def _fenced(text: str, language: str = "") -> str:

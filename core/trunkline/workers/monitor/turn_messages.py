@@ -149,7 +149,8 @@ def _step_messages(turn: str, step: Step, closing: bool) -> Iterable[Message]:
             outcome = action.outcome
             derived = outcome.derived if isinstance(outcome.derived, bool) else None
             loads = loaded_tools(outcome)
-            yield _result(turn, step, action.call, outcome.output, outcome.kind, loads, derived)
+            result = _result(turn, step, action.call, outcome.output, outcome.kind, loads, derived)
+            yield msgspec.structs.replace(result, files=outcome.files) if outcome.files else result
         elif closing and not action.client:
             yield _result(turn, step, action.call, *_unfinished(action))
     yield from (_with_turn(turn, message) for message in step.steered)

@@ -1,7 +1,7 @@
 /** The turns of a stored conversation. */
 import type { Schemas } from "../api/client";
 import { NO_OUTPUT } from "./liveOutput";
-import { newTurn, type Part, type ToolPart, type Turn } from "./turn";
+import { newTurn, type GivenFile, type Part, type ToolPart, type Turn } from "./turn";
 
 type StoredMessage = Schemas["ConversationMessage"];
 
@@ -52,6 +52,8 @@ function addResult(parts: Part[], message: StoredMessage): void {
   if (call === undefined) return;
   call.state = message.metadata?.["error"] === true ? "failed" : "done";
   call.output = message.content;
+  const files = message.metadata?.["files"];
+  if (Array.isArray(files)) call.files = files as GivenFile[];
 }
 
 function namesOf(message: StoredMessage): string[] {

@@ -278,6 +278,11 @@ def _conversation_message(message: Message) -> ConversationMessage:
             for file in message.attachments
         ]
         or None,
+        "files": [
+            {"path": file.path, "name": file.name, "media_type": file.media_type, "size": file.size}
+            for file in message.files
+        ]
+        or None,
         "tool_calls": [
             {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls
         ]
