@@ -3,6 +3,7 @@
 Only this package imports ``nats``. The names exported here are its public interface.
 """
 
+import trunkline_bus.nats_import  # noqa: F401 - before all that imports nats
 from trunkline_bus.connection.bus import Bus, connect
 from trunkline_bus.connection.middleware import BusMessage, BusMiddleware
 from trunkline_bus.connection.settings import BusSettings

@@ -189,7 +189,7 @@ UNUSED_AT_START: dict[str, set[str]] = {
 }
 """Modules that a worker does not load before something needs them: a WebSocket, a purge, a turn to learn from."""
 
-SDKS = {"anthropic", "boto3", "botocore", "google.genai", "httpx", "mcp", "ollama", "openai"}
+SDKS = {"aiohttp", "anthropic", "boto3", "botocore", "google.genai", "httpx", "mcp", "ollama", "openai"}
 
 START = """
 import anyio
