@@ -449,8 +449,9 @@ async def test_what_the_channel_cannot_read_is_said() -> None:
 
 async def test_the_owner_is_told_and_an_unreached_owner_is_an_error() -> None:
     """A notice reaches each owner; if none can be reached, the sender learns it. Before the start nothing is sent."""
-    async with talking(alerts=True) as (server, _, one):
-        await wait_until(lambda: "I am online." in server.seen())
+    async with talking() as (server, gateway, one):
+        server.say("hello")
+        await wait_until(lambda: len(gateway.sent) == 1)
         await one.tell_owner("news")
         assert "news" in server.seen()
         server.closed_to.add(OWNER)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.channels.channel import TurnStream as TurnStream
     from trunkline.contracts.channels.foreground_channel import ForegroundChannel as ForegroundChannel
     from trunkline.contracts.channels.foreground_channel import TerminalSession as TerminalSession
+    from trunkline.contracts.channels.notice_client import hand_to_channels as hand_to_channels
     from trunkline.contracts.channels.owner_notice import OwnerNotice as OwnerNotice
     from trunkline.contracts.channels.records import STATE_PREFIX as STATE_PREFIX
     from trunkline.contracts.channels.records import STATE_SECONDS as STATE_SECONDS
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.costs.report_messages import CostSum as CostSum
     from trunkline.contracts.costs.report_messages import CostTotals as CostTotals
     from trunkline.contracts.gateway.answerer import Answerer as Answerer
+    from trunkline.contracts.gateway.messages import TellOwner as TellOwner
     from trunkline.contracts.models.listing import AdapterListing as AdapterListing
     from trunkline.contracts.turns.begun_turn import BegunTurn as BegunTurn
     from trunkline.contracts.turns.context_view import ContextView as ContextView

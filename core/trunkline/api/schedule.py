@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trunkline._util.toml import line_of as line_of
-    from trunkline.contracts.channels.subjects import TELL_OWNER as TELL_OWNER
-    from trunkline.contracts.gateway.messages import TellOwner as TellOwner
     from trunkline.contracts.memory.subjects import MEMORY_CHANGED as MEMORY_CHANGED
     from trunkline.contracts.schedules.messages import RunOutcome as RunOutcome
     from trunkline.contracts.schedules.messages import ScheduledTurn as ScheduledTurn

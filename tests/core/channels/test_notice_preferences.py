@@ -22,6 +22,15 @@ def test_without_preferences_every_channel_tells_at_once() -> None:
     assert Preferences().notices.due("approval", "telegram", AT) == AT
 
 
+def test_a_kind_can_be_switched_off_and_one_must_be_switched_on() -> None:
+    """An empty list means no channel; ``online`` is told only by channels that are named for it."""
+    chosen = preferences('channels = ["telegram"]\n[notices.kinds]\ntask = []\nonline = ["email"]')
+    assert chosen.due("task", "telegram", AT) is None and chosen.due("budget", "telegram", AT) == AT
+    assert chosen.due("online", "email", AT) == AT and chosen.due("online", "telegram", AT) is None
+    assert NoticePreferences().due("online", "telegram", AT) is None
+    assert NoticePreferences().due("task", "telegram", AT) == AT
+
+
 def test_the_next_channel_waits_and_others_stay_silent() -> None:
     """Each further channel waits once more, and a kind may have channels of its own."""
     chosen = preferences(

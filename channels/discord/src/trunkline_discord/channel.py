@@ -28,9 +28,7 @@ class DiscordChannel(ChatChannel):
     )
 
     def __init__(self, settings: DiscordSettings) -> None:
-        super().__init__(
-            label="the Discord bot", lease_seconds=settings.lease_seconds, alerts=settings.alerts
-        )
+        super().__init__(label="the Discord bot", lease_seconds=settings.lease_seconds)
         self._settings = settings
 
     def account(self) -> str:

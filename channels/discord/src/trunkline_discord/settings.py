@@ -22,7 +22,7 @@ class DiscordSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     ``owners`` are the Discord user ids of the owner. The bot serves nobody else. ``servers`` permits the owner to talk
     with the bot in the channels and threads of servers, by a mention or a reply. ``block`` is the block of a new
-    conversation. With ``alerts`` the bot says when it begins and ends to serve.
+    conversation.
 
     ``edit_seconds`` is the time between two edits of an answer that grows; Discord permits about one in a second.
     ``lease_seconds`` is the time after which another process takes over from one that was killed. ``api_url`` is the
@@ -33,7 +33,6 @@ class DiscordSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     owners: tuple[UserId, ...] = ()
     servers: bool = True
     block: str | None = None
-    alerts: bool = False
     edit_seconds: Annotated[float, msgspec.Meta(ge=0.02, le=60)] = 1.5
     lease_seconds: Annotated[int, msgspec.Meta(ge=1, le=300)] = 10
     api_url: str = API_URL

@@ -26,9 +26,7 @@ class MatrixChannel(ChatChannel):
     )
 
     def __init__(self, settings: MatrixSettings) -> None:
-        super().__init__(
-            label="the Matrix account", lease_seconds=settings.lease_seconds, alerts=settings.alerts
-        )
+        super().__init__(label="the Matrix account", lease_seconds=settings.lease_seconds)
         self._settings = settings
 
     def account(self) -> str:

@@ -22,8 +22,7 @@ class MatrixSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     ``owners`` are the Matrix ids of the owner, besides those whom a pairing code links. The account opens a private
     room with each of them, and serves nobody else. ``mentions`` permits the owner to talk with it in rooms with other
-    people, by a mention. ``block`` is the block of a new conversation. With ``alerts`` it says when it begins and ends
-    to serve.
+    people, by a mention. ``block`` is the block of a new conversation.
 
     ``edit_seconds`` is the time between two edits of an answer that grows. A homeserver that limits more makes it
     wait. ``sync_seconds`` is the time for which a request waits for new messages. ``lease_seconds`` is the time after
@@ -36,7 +35,6 @@ class MatrixSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     owners: tuple[UserId, ...] = ()
     mentions: bool = True
     block: str | None = None
-    alerts: bool = False
     edit_seconds: Annotated[float, msgspec.Meta(ge=0.02, le=60)] = 3.0
     sync_seconds: Annotated[int, msgspec.Meta(ge=1, le=60)] = 30
     lease_seconds: Annotated[int, msgspec.Meta(ge=1, le=300)] = 10

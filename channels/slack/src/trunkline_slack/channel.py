@@ -26,7 +26,7 @@ class SlackChannel(ChatChannel):
     )
 
     def __init__(self, settings: SlackSettings) -> None:
-        super().__init__(label="the Slack app", lease_seconds=settings.lease_seconds, alerts=settings.alerts)
+        super().__init__(label="the Slack app", lease_seconds=settings.lease_seconds)
         self._settings = settings
 
     def account(self) -> str:

@@ -24,7 +24,7 @@ class SlackSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     ``owners`` are the Slack user ids of the owner, besides those whom a pairing code links. The bot serves nobody else.
     ``mentions`` permits the owner to talk with the bot in channels, by a mention. ``block`` is the block of a new
-    conversation. With ``alerts`` the bot says when it begins and ends to serve.
+    conversation.
 
     ``edit_seconds`` is the time between two edits of an answer that grows; Slack permits about fifty in a minute.
     ``lease_seconds`` is the time after which another process takes over from one that was killed. ``api_url`` is the
@@ -36,7 +36,6 @@ class SlackSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     owners: tuple[UserId, ...] = ()
     mentions: bool = True
     block: str | None = None
-    alerts: bool = False
     edit_seconds: Annotated[float, msgspec.Meta(ge=0.02, le=60)] = 1.5
     lease_seconds: Annotated[int, msgspec.Meta(ge=1, le=300)] = 10
     api_url: str = API_URL

@@ -37,7 +37,6 @@ class TelegramChannel(ChatChannel):
         super().__init__(
             label="the bot",
             lease_seconds=settings.lease_seconds,
-            alerts=settings.alerts,
             silent_seconds=self._times.silent,
         )
 

@@ -21,7 +21,7 @@ class TelegramSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     ``owners`` are Telegram user ids of the owner. The bot serves them and whoever ``trunkline channels pair telegram``
     has linked, and nobody else. ``groups`` permits the owner to talk with the bot in groups, by a mention or a reply.
-    ``block`` is the block of a new conversation. With ``alerts`` the bot says when it begins and ends to serve.
+    ``block`` is the block of a new conversation.
 
     ``edit_seconds`` is the time between two edits of an answer that grows; Telegram permits about one in a second.
     ``poll_seconds`` is how long a request for messages waits. ``lease_seconds`` is the time after which another
@@ -35,7 +35,6 @@ class TelegramSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     owners: tuple[UserId, ...] = ()
     groups: bool = True
     block: str | None = None
-    alerts: bool = False
     edit_seconds: Annotated[float, msgspec.Meta(ge=0.02, le=60)] = 1.5
     poll_seconds: Annotated[int, msgspec.Meta(ge=0, le=50)] = 30
     lease_seconds: Annotated[int, msgspec.Meta(ge=1, le=300)] = 10

@@ -10,17 +10,22 @@ import msgspec
 
 from trunkline_bus import Payload
 
-NoticeKind = Literal["approval", "budget", "message"]
-"""What a notice is about: a call or question that waits for the owner, a budget that is used up, or a message of an
-agent (``send_channel_message`` without a channel).
+NoticeKind = Literal["approval", "budget", "message", "task", "online"]
+"""What a notice is about: a call or question that waits for the owner, a budget that is used up, a message of an agent
+(``send_channel_message`` without a channel), a background task that has ended, or that the platform began or stopped to
+serve a channel.
 """
+
+NAMED_KINDS: frozenset[NoticeKind] = frozenset({"online"})
+"""Kinds that are told only by the channels that ``kinds`` names for them."""
 
 _QUIET = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
 class NoticePreferences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[notices]``. ``channels`` are the names of the channels that tell the owner, the first one first; ``kinds`` has
-    other channels for a kind of notice. Empty means all channels at once.
+    """``[notices]``. ``channels`` are the names of the channels that tell the owner, the first one first; empty means
+    all channels at once. ``kinds`` has other channels for a kind of notice; an empty list there means that no channel
+    tells it. The kind ``online`` is told only if it is there.
 
     The next channel is used when the one before did not help for ``escalate_minutes``: nobody has decided about the
     approval, or the notice could not be sent there.
@@ -45,19 +50,19 @@ class NoticePreferences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             except (KeyError, OSError, ValueError):
                 raise ValueError(f"notices.time_zone: there is no time zone {self.time_zone!r}") from None
 
-    def order(self, kind: NoticeKind) -> tuple[str, ...]:
-        """Return the channels for a kind, the first one first; empty for all channels at once. Raises nothing."""
-        return self.kinds.get(kind, self.channels)
+    def order(self, kind: NoticeKind) -> tuple[str, ...] | None:
+        """Return the channels for a kind, the first one first; None for all channels at once. Raises nothing."""
+        return self.kinds.get(kind, () if kind in NAMED_KINDS else self.channels or None)
 
     def earlier(self, kind: NoticeKind, channel: str) -> tuple[str, ...]:
         """Return the channels that are used before ``channel``. Raises nothing."""
-        order = self.order(kind)
+        order = self.order(kind) or ()
         return order[: order.index(channel)] if channel in order else ()
 
     def due(self, kind: NoticeKind, channel: str, at: datetime) -> datetime | None:
         """Return when the channel tells the owner of what happened ``at``; None if it does not. Raises nothing."""
         order = self.order(kind)
-        if order and channel not in order:
+        if order is not None and channel not in order:
             return None
         begin = self.after_quiet(kind, at)
         wait = timedelta(minutes=self.escalate_minutes) * len(self.earlier(kind, channel))

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
+from trunkline.contracts.blocks.notice_preferences import NoticeKind
 from trunkline.contracts.conversations.messages import (
     ConversationSummary,
     DocumentFile,
@@ -221,12 +222,14 @@ class TurnView(Payload, frozen=True, kw_only=True, tag="gateway.turn-view.v1"):
 
 
 class TellOwner(Payload, frozen=True, kw_only=True, tag="channels.tell-owner.v1"):
-    """A message to the owner that the agent of a block sends through a channel on its own initiative. With ``notice``,
-    an id, the owner's preferences decide whether this channel tells it and when; it happened ``at``.
+    """A message to the owner that answers none. With ``notice``, an id, the owner's preferences for its ``kind`` decide
+    whether this channel tells it and when; it happened ``at``. A ``message`` is from the agent of the block, and the
+    channel says so; any other text is the platform's.
     """
 
     block: str
     text: str
+    kind: NoticeKind = "message"
     notice: str = ""
     at: datetime | None = None
 

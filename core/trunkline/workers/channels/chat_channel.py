@@ -1,10 +1,8 @@
-"""A channel for a chat service: one process serves its account, and tells the owner when it begins and ends."""
+"""A channel for a chat service: one process serves its account."""
 
 import logging
 from abc import abstractmethod
 from contextlib import AbstractAsyncContextManager
-
-import anyio
 
 from trunkline.contracts.channels.channel import Channel, Gateway
 from trunkline.contracts.channels.owner_notice import OwnerNotice
@@ -19,9 +17,6 @@ log = logging.getLogger(__name__)
 SILENT_SECONDS = 90.0
 """Seconds within which a session hears of its service, also if nobody writes."""
 
-ALERT_SECONDS = 5.0
-"""Seconds that a channel takes at most to say that it stops."""
-
 
 class ChatChannel(Channel):
     """A channel that serves one account of a chat service.
@@ -33,19 +28,15 @@ class ChatChannel(Channel):
     Args:
         label: The account for people, such as "the bot".
         lease_seconds: Seconds after which another process takes over from one that was killed.
-        alerts: Whether the owner is told when a session begins and ends.
         silent_seconds: Seconds without a report after which the account counts as failing.
     """
 
     remembers_notices = True
 
-    def __init__(
-        self, *, label: str, lease_seconds: float, alerts: bool, silent_seconds: float = SILENT_SECONDS
-    ) -> None:
+    def __init__(self, *, label: str, lease_seconds: float, silent_seconds: float = SILENT_SECONDS) -> None:
         self._silent_seconds = silent_seconds
         self._label = label
         self._lease_seconds = lease_seconds
-        self._alerts = alerts
         self._session: AccountSession | None = None
 
     @abstractmethod
@@ -113,19 +104,12 @@ class ChatChannel(Channel):
             raise
 
     async def _run_session(self, session: AccountSession, report: AccountReport) -> None:
-        self._session = session
+        async def started() -> None:
+            self._session = session
+
         try:
             async with background_tasks() as tasks:
                 tasks.start_soon(report.watch, self._silent_seconds)
-                await session.run(started=lambda: self._alert("I am online."))
+                await session.run(started=started)
         finally:
-            with anyio.move_on_after(ALERT_SECONDS, shield=True):
-                await self._alert("I am offline.")
             self._session = None
-
-    async def _alert(self, text: str) -> None:
-        if self._alerts:
-            try:
-                await self.tell_owner(text)
-            except Exception as error:
-                log.info("no alert is sent: %s", error)

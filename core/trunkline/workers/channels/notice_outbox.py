@@ -13,6 +13,7 @@ from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.channels.owner_notice import NOTICE_PREFIX, KeptNotice, OwnerNotice
 from trunkline.contracts.channels.records import ChannelRecord, ChannelRecords, RecordChanged
 from trunkline.errors import Unavailable
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +23,11 @@ KEPT_SECONDS = 7 * 86_400.0
 GIVEN_UP = timedelta(days=1)
 """The time after which a channel that cannot tell a notice gives it up."""
 
-RETRY_SECONDS = 30.0
-"""Seconds after which a notice that could not be told is tried again."""
+FIRST_RETRY, RETRY_SECONDS = 1.0, 30.0
+"""Seconds after which a notice that could not be told is tried again: doubled each time."""
+
+
+POLL_SECONDS = 0.1
 
 
 class NoticeOutbox:
@@ -38,7 +42,7 @@ class NoticeOutbox:
     Args:
         others: Returns the records of another channel.
         preferences: Returns how the owner wants to be told.
-        retry_seconds: Seconds between two attempts.
+        retry_seconds: The longest time between two attempts.
     """
 
     def __init__(
@@ -54,7 +58,7 @@ class NoticeOutbox:
         self._records = records
         self._others = others
         self._preferences = preferences
-        self._retry_seconds = retry_seconds
+        self._backoff = Backoff(min(FIRST_RETRY, retry_seconds), retry_seconds)
         self._some = anyio.Event()
 
     async def put(self, notice: OwnerNotice) -> None:
@@ -70,6 +74,19 @@ class NoticeOutbox:
             log.debug("the notice %s was stored before", notice.id)
         self._some.set()
 
+    async def settle(self, notice: OwnerNotice) -> None:
+        """Wait until a notice that was put is told or passed, or waits for its time.
+
+        Raises:
+            Unavailable: the bus does not answer.
+        """
+        due = (await self._preferences()).due(notice.kind, self._channel.name, notice.at)
+        while due is None or due <= datetime.now(UTC):
+            record = await self._records.get(notice_key(notice.id), KeptNotice)
+            if record is None or record.value.state in ("told", "passed"):
+                return
+            await anyio.sleep(POLL_SECONDS)
+
     async def run(self) -> None:
         """Tell the notices at their times, until cancelled. Raises nothing."""
         while True:
@@ -78,13 +95,13 @@ class NoticeOutbox:
                 wait = await self._tell_due()
             except (Unavailable, RecordChanged) as error:
                 log.info("the notices of channel %s wait: %s", self._channel.name, error)
-                wait = self._retry_seconds
+                wait = self._backoff.advance()
             with anyio.move_on_after(wait):
                 await self._some.wait()
 
     async def _tell_due(self) -> float:
         """Tell what is due; return the seconds until the next notice is."""
-        wait = float("inf")
+        wait, is_settled = float("inf"), True
         preferences = await self._preferences()
         records = await self._records.list(NOTICE_PREFIX, KeptNotice)
         for record in sorted(records, key=lambda one: one.value.notice.at):
@@ -96,9 +113,12 @@ class NoticeOutbox:
                 await self._note(record, "passed")
             elif due > now:
                 wait = min(wait, (due - now).total_seconds())
-            elif not await self._is_settled(record):
-                wait = min(wait, self._retry_seconds)
-        return wait
+            else:
+                is_settled = await self._is_settled(record) and is_settled
+        if is_settled:
+            self._backoff.reset()
+            return wait
+        return min(wait, self._backoff.advance())
 
     async def _is_told_elsewhere(self, preferences: NoticePreferences, notice: OwnerNotice) -> bool:
         for channel in preferences.earlier(notice.kind, self._channel.name):

@@ -30,6 +30,7 @@ from trunkline.workers.channels.channel_supervisor import FIRST_PAUSE, LONGEST_P
 from trunkline.workers.channels.channel_switch import ChannelSwitch
 from trunkline.workers.channels.notice_outbox import NoticeOutbox
 from trunkline.workers.channels.preference_reader import PreferenceReader
+from trunkline.workers.channels.presence import Presence
 from trunkline_bus import BusError, Refusal, Request
 from trunkline_bus.backoff import Backoff
 
@@ -52,6 +53,7 @@ class ChannelsWorker(Worker):
         self._channels: tuple[OwnedItem[Channel], ...] = ()
         self._outboxes: dict[str, NoticeOutbox] = {}
         self._switches: dict[str, ChannelSwitch] = {}
+        self._presences: list[Presence] = []
         self._running = anyio.CancelScope()
         self._ended = anyio.Event()
 
@@ -70,6 +72,8 @@ class ChannelsWorker(Worker):
             outbox = self._outboxes[owned.item.name] = self._outbox(owned.item)
             tell = partial(_tell_owner, owned.item, outbox)
             await self.context.service.add(TELL_OWNER, tell, channel=owned.item.name)
+            records = BusChannelRecords(self.context.bus, owned.item.name)
+            self._presences.append(Presence(self.context.id, records, outbox))
             switch = self._switches[owned.item.name] = self._switch(owned.item)
             control = partial(_control, owned.item, switch)
             await self.context.service.add(CONTROL_CHANNEL, control, channel=owned.item.name)
@@ -107,6 +111,8 @@ class ChannelsWorker(Worker):
                     tasks.start_soon(self._tell_of_budgets)
                     for outbox in self._outboxes.values():
                         tasks.start_soon(outbox.run)
+                    for presence in self._presences:
+                        tasks.start_soon(presence.run)
                     for channel in self._channels:
                         tasks.start_soon(self._run, channel)
                     await anyio.sleep_forever()
@@ -139,7 +145,12 @@ class ChannelsWorker(Worker):
             await _until_stored(outbox, notice)
 
     async def drain(self) -> None:
-        """Stop the channels and wait for their end. Their messages are answered without them."""
+        """Tell the owner of the stop, stop the channels and wait for their end. Their messages are answered without
+        them.
+        """
+        async with anyio.create_task_group() as tasks:
+            for presence in self._presences:
+                tasks.start_soon(presence.stop)
         self._running.cancel()
         await self._ended.wait()
 
@@ -157,13 +168,14 @@ async def _until_stored(outbox: NoticeOutbox, notice: OwnerNotice) -> None:
 async def _tell_owner(
     channel: Channel, outbox: NoticeOutbox, request: Request[TellOwner]
 ) -> CommandSucceeded:
-    """Deliver a message of an agent to the owner, at once or by the owner's preferences. The platform names the sender,
+    """Deliver a message to the owner, at once or by the owner's preferences. The platform names an agent as the sender,
     so that no agent can pose as another or as an approval."""
     message = request.data
-    text = printable(f"From the agent of block {message.block}:\n{message.text}")
+    said = f"From the agent of block {message.block}:\n" if message.kind == "message" else ""
+    text = printable(f"{said}{message.text}")
     if message.notice:
         at = message.at or datetime.now(UTC)
-        notice = OwnerNotice(id=f"message:{message.notice}", kind="message", text=text, at=at)
+        notice = OwnerNotice(id=f"{message.kind}:{message.notice}", kind=message.kind, text=text, at=at)
         await _with_refusals(channel, outbox.put(notice))
     else:
         await _with_refusals(channel, channel.tell_owner(text))

@@ -7,17 +7,16 @@ import msgspec
 
 from trunkline import RemoteFault, Unavailable
 from trunkline.api.bus import Bus, BusError
+from trunkline.api.channel import TellOwner, hand_to_channels
 from trunkline.api.gateway import GatewayClient, TurnView
 from trunkline.api.memory import utc_now
 from trunkline.api.schedule import (
     SCHEDULED_TURN_BUCKET,
     SCHEDULED_TURN_CONSUMER,
-    TELL_OWNER,
     RunOutcome,
     ScheduledTurn,
     ScheduleRun,
     ScheduleState,
-    TellOwner,
 )
 from trunkline.api.turn import JOURNAL, TURN_FACT
 from trunkline_pulse.run_starter import ALL_QUIET
@@ -27,7 +26,6 @@ from trunkline_pulse.schedule_store import FoundSchedule, ScheduleStore
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 2.0
-TELL_SECONDS, ABSENT_SECONDS = 20.0, 2.0
 MAX_TOLD = 4_000
 """The largest number of characters of an answer that the owner is sent."""
 
@@ -122,13 +120,9 @@ class RunRecorder:
     async def _tell(self, block: str, notice: str, text: str, channel: str) -> None:
         """Hand a text to a channel, or to all of them, each of which decides by the owner's preferences."""
         message = TellOwner(block=block, text=text, notice=notice, at=utc_now())
-        for name in (channel,) if channel else self._channels:
-            try:
-                await self._bus.call(
-                    TELL_OWNER, message, timeout=TELL_SECONDS, absent=ABSENT_SECONDS, channel=name
-                )
-            except BusError as error:
-                log.warning("the channel %s does not tell the owner of a schedule: %s", name, error)
+        left = await hand_to_channels(self._bus, (channel,) if channel else self._channels, message)
+        if left:
+            log.warning("these channels do not tell the owner of a schedule: %s", ", ".join(left))
 
 
 def _outcome(view: TurnView, schedule: Schedule | None, answer: str) -> RunOutcome:
