@@ -6,6 +6,7 @@ it.
   order.json  the program to run         lock        held by the supervisor while it lives
   output      the program's output       ended.json  how the program ended
   cancel      the request to end, with the reason
+  told        there when the end is known to the owner, or to the agent that ordered the program
 
 The lock tells whether the program runs. The kernel releases the lock when the supervisor dies, so no reused process id
 can be mistaken for the program, and after a restart of the machine no lock is held. This module starts no program;
@@ -144,6 +145,15 @@ class DetachedProgram:
         with suppress(OSError):
             return (self.folder / "cancel").read_text(errors="replace") or "cancelled"
         return ""
+
+    def note_told(self) -> None:
+        """Note that the owner or the agent knows how the program ended. Raises OSError if it cannot be written."""
+        (self.folder / "told").touch(mode=0o600)
+
+    @property
+    def is_told(self) -> bool:
+        """Report whether the owner or the agent knows how the program ended. Raises nothing."""
+        return (self.folder / "told").exists()
 
     def tail(self, lines: int, most: int) -> str:
         """Return the last ``lines`` lines of the output, and of these at most the last ``most`` characters; "" if there

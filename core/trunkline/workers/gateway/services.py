@@ -16,6 +16,7 @@ from trunkline.runtime.block_access import BlockAccess
 from trunkline.runtime.worker import WorkerContext
 from trunkline.workers.gateway.agents.agent_records import AgentRecords
 from trunkline.workers.gateway.agents.agent_service import AgentService
+from trunkline.workers.gateway.agents.task_notices import TaskNotices
 from trunkline.workers.gateway.agents.task_reports import TaskReports
 from trunkline.workers.gateway.agents.tasks import TaskStarter
 from trunkline.workers.gateway.approvals import ApprovalService
@@ -187,7 +188,9 @@ def _agents(
     bus = context.bus
     settings = context.config.settings.agents
     starter = TaskStarter(bus, turns, messages, records, settings, context.home.path)
-    return AgentService(bus, records, starter, TaskReports(bus, turns, records), access)
+    notices = TaskNotices(bus, turns, records, context.config.settings.channels.enabled)
+    reports = TaskReports(bus, turns, records, notices.wake)
+    return AgentService(bus, records, starter, reports, notices, access)
 
 
 def _attachment_limits(gateway: GatewaySettings) -> AttachmentLimits:

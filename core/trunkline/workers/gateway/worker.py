@@ -141,6 +141,7 @@ class GatewayWorker(Worker):
             tasks.start_soon(self._services.approvals.run_timers)
             tasks.start_soon(self._services.agents.reports.run_ends)
             tasks.start_soon(self._services.agents.reports.run_deadlines)
+            tasks.start_soon(self._services.agents.notices.run)
             tasks.start_soon(self._services.notifier.run)
             tasks.start_soon(self._follow_certificate)
             tasks.start_soon(self._services.wake_ups.run)

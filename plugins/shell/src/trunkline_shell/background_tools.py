@@ -8,7 +8,7 @@ from msgspec import Meta
 from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, tool
 from trunkline_shell.command_tool import command_argv, preview_command
 from trunkline_shell.settings import ShellSettings
-from trunkline_shell.tasks import END_SECONDS, TaskStore, describe_task, wait_until_ended
+from trunkline_shell.tasks import END_SECONDS, TaskStore, show_task, wait_until_ended
 
 TAIL, LONGEST_TAIL = 50, 2_000
 LONGEST_OUTPUT = 50_000
@@ -68,7 +68,7 @@ def _view_tools(tasks: TaskStore) -> list[Tool]:
         Args:
             task: The task's id.
         """
-        return describe_task(tasks.find(context.block, task))
+        return show_task(tasks.find(context.block, task))
 
     @tool(effect="read", untrusted_output=True)
     def background_task_output(context: ToolContext, task: TaskId, lines: Lines = TAIL) -> str:
@@ -79,13 +79,13 @@ def _view_tools(tasks: TaskStore) -> list[Tool]:
             lines: How many lines.
         """
         record = tasks.find(context.block, task)
-        line = describe_task(record)
+        line = show_task(record)
         return f"{line}\n{record.tail(lines, LONGEST_OUTPUT) or 'It has printed nothing.'}"
 
     @tool(effect="read")
     def list_background_tasks(context: ToolContext) -> str:
         """List the background tasks of this block, the newest first."""
-        found = [describe_task(record) for record in reversed(tasks.of_block(context.block))]
+        found = [show_task(record) for record in reversed(tasks.of_block(context.block))]
         return "\n".join(found) or "There are no background tasks."
 
     return [background_task_status, background_task_output, list_background_tasks]
@@ -104,7 +104,7 @@ def _wait_tool(tasks: TaskStore) -> Tool:
         """
         record = tasks.find(context.block, task)
         await wait_until_ended(record, timeout)
-        return f"{describe_task(record)}\n{record.tail(TAIL, LONGEST_OUTPUT)}".rstrip()
+        return f"{show_task(record)}\n{record.tail(TAIL, LONGEST_OUTPUT)}".rstrip()
 
     return wait_background_task
 
@@ -121,7 +121,7 @@ def _end_tools(tasks: TaskStore) -> list[Tool]:
         if record.status() == "running":
             record.request_cancel("cancelled")
             await wait_until_ended(record, END_SECONDS)
-        return describe_task(record)
+        return show_task(record)
 
     @tool(effect="write", idempotent=True)
     def clear_completed_tasks(context: ToolContext) -> str:

@@ -1,9 +1,10 @@
-"""The plugin: declares its section, its tools and its command, and nothing else."""
+"""The plugin: declares its section, its tools, its notices and its command, and nothing else."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import trunkline
+from trunkline.api.hooks import ChannelsSettings, WorkerKind
 from trunkline_shell.settings import ShellSettings
 
 if TYPE_CHECKING:
@@ -24,6 +25,20 @@ def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.To
 
     chosen = settings.section(ShellSettings)
     return [command_tool(chosen), *developer_tools(chosen), *background_tools(settings.home, chosen)]
+
+
+@trunkline.hookimpl
+def trunkline_lifespan(
+    worker: WorkerKind, settings: trunkline.PluginSettings
+) -> Iterable[trunkline.Lifespan]:
+    """The notices of background tasks that have ended, in every tools worker."""
+    if worker != "tools":
+        return []
+    from trunkline_shell.program_notices import ProgramNotices
+    from trunkline_shell.tasks import TaskStore
+
+    store = TaskStore(settings.home, settings.section(ShellSettings))
+    return [ProgramNotices(store, settings.section(ChannelsSettings).enabled)]
 
 
 @trunkline.hookimpl

@@ -101,6 +101,14 @@ async def wait_until_ended(record: DetachedProgram, seconds: float) -> None:
             await anyio.sleep(POLL_SECONDS)
 
 
+def show_task(record: DetachedProgram) -> str:
+    """Describe a task to its agent. Of an end that its agent knows the owner is not told."""
+    if record.status() != "running":
+        with suppress(OSError):  # then the owner is told, too
+            record.note_told()
+    return describe_task(record)
+
+
 _KILLED = {
     "timeout": "ended, because it reached its time limit",
     "memory": "ended, because it exceeded its memory limit",

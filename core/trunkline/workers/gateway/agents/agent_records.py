@@ -44,15 +44,26 @@ class AgentRecords:
             return await self.task(task.id) or task
         return task
 
-    async def end_task(self, id: str, state: EndedState) -> None:
+    async def end_task(self, id: str, state: EndedState, *, untold: bool) -> None:
         """Mark a task as ended. One that has ended stays as it is."""
+        await self._change_task(
+            id,
+            lambda task: (
+                replace(task, state=state, ended_at=utc_now(), untold=untold) if task.is_running else task
+            ),
+        )
+
+    async def note_told(self, id: str) -> None:
+        """Note that the owner need not be told of a task's end any more."""
+        await self._change_task(id, lambda task: replace(task, untold=False))
+
+    async def _change_task(self, id: str, change: Callable[[AgentTask], AgentTask]) -> None:
         while True:
             entry = await self._tasks.get(id)
-            if entry is None or entry.value is None or not entry.value.is_running:
+            if entry is None or entry.value is None or (changed := change(entry.value)) == entry.value:
                 return
-            ended = replace(entry.value, state=state, ended_at=utc_now())
             try:
-                await self._tasks.update(id, ended, entry.revision, ttl=ENDED_SECONDS)
+                await self._tasks.update(id, changed, entry.revision, ttl=ENDED_SECONDS)
             except SequenceConflict:
                 continue  # another gateway changed it meanwhile
             return

@@ -18,6 +18,7 @@ from trunkline.errors import ErrorCode
 from trunkline.runtime.block_access import BlockAccess
 from trunkline.workers.gateway.agents.agent_records import AgentRecords
 from trunkline.workers.gateway.agents.task_cancel import cancel_task
+from trunkline.workers.gateway.agents.task_notices import TaskNotices
 from trunkline.workers.gateway.agents.task_reports import TaskReports
 from trunkline.workers.gateway.agents.tasks import TaskStarter
 from trunkline.workers.gateway.errors import refusal
@@ -46,6 +47,7 @@ class AgentService:
         records: AgentRecords,
         starter: TaskStarter,
         reports: TaskReports,
+        notices: TaskNotices,
         access: BlockAccess,
     ) -> None:
         self._bus = bus
@@ -53,6 +55,7 @@ class AgentService:
         self._starter = starter
         self._access = access
         self.reports = reports
+        self.notices = notices
 
     async def start(self, request: StartTask) -> TaskStarted:
         """See ``TaskStarter.start``."""

@@ -40,12 +40,17 @@ MAX_REPORT = 200_000
 
 
 class TaskReports:
-    """Reports tasks and ends them. ``run_ends`` and ``run_deadlines`` run until cancelled."""
+    """Reports tasks and ends them. ``run_ends`` and ``run_deadlines`` run until cancelled. ``on_untold`` is called when
+    a task has ended of which the owner is to be told.
+    """
 
-    def __init__(self, bus: Bus, turns: TurnLookup, records: AgentRecords) -> None:
+    def __init__(
+        self, bus: Bus, turns: TurnLookup, records: AgentRecords, on_untold: Callable[[], None]
+    ) -> None:
         self._bus = bus
         self._turns = turns
         self._records = records
+        self._on_untold = on_untold
 
     async def run_ends(self) -> None:
         """Process each turn that has finished: report it if it is a task, and end the tasks that it left."""
@@ -116,7 +121,11 @@ class TaskReports:
                 msg_id=key_of("report", task.id),
                 conversation=parent.conversation,
             )
-        await self._records.end_task(task.id, report.state)
+        is_alone = not task.awaited and (calling is None or calling.finished is not None)
+        untold = is_alone and report.state != "cancelled"
+        await self._records.end_task(task.id, report.state, untold=untold)
+        if untold:
+            self._on_untold()
 
 
 def report_of(task: AgentTask, state: TurnState | None) -> AgentReport:

@@ -95,7 +95,7 @@ class TaskStarter:
         try:
             await self._messages.start_turn(_turn_request(task, request.text, definition, state))
         except Refusal:
-            await self._records.end_task(task.id, "failed")
+            await self._records.end_task(task.id, "failed", untold=False)
             raise
         caller = await self._turns.find(state.request.turn)
         if caller is None or caller.finished is not None or caller.cancelled is not None:

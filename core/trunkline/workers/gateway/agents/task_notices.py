@@ -1,0 +1,103 @@
+"""TaskNotices: tells the owner of tasks that ended after the turn that gave them.
+
+Of a task whose turn still runs its agent tells, and one that was cancelled was so by somebody who knows. That a task is
+still to be told is in its record, so a gateway that dies leaves it to the next one; the notice's id follows from the
+task, so each channel tells it once.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+
+import anyio
+
+from trunkline._util.text import truncate_words
+from trunkline.contracts.agents.messages import AgentReport, AgentTask
+from trunkline.contracts.channels.notice_client import hand_to_channels
+from trunkline.contracts.conversations.messages import utc_now
+from trunkline.contracts.gateway.messages import TellOwner
+from trunkline.contracts.turns.journal_messages import ModelCallFinished
+from trunkline.workers.gateway.agents.agent_records import AgentRecords
+from trunkline.workers.gateway.agents.task_reports import report_of
+from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
+from trunkline_bus import Bus, BusError
+from trunkline_bus.backoff import Backoff
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS, LONGEST_RETRY = 2.0, 60.0
+"""Seconds between two looks while a channel does not take a notice: doubled each time."""
+
+LOOK_SECONDS = 300.0
+"""Seconds between two looks while no task is known of which is still to be told: another gateway may have died."""
+
+GIVEN_UP = timedelta(hours=12)
+"""The time after which a channel that has not taken a notice is not asked again: the record lasts a day."""
+
+MAX_TOLD = 1_000
+"""The largest number of characters of a result that the owner is told."""
+
+
+class TaskNotices:
+    """Hands the ends of tasks to the channels. ``channels`` are the enabled ones."""
+
+    def __init__(self, bus: Bus, turns: TurnLookup, records: AgentRecords, channels: Sequence[str]) -> None:
+        self._bus = bus
+        self._turns = turns
+        self._records = records
+        self._channels = channels
+        self._some = anyio.Event()
+
+    def wake(self) -> None:
+        """Look at the tasks now: one has ended of which the owner is to be told."""
+        self._some.set()
+
+    async def run(self) -> None:
+        """Tell of each task once, until cancelled."""
+        backoff = Backoff(RETRY_SECONDS, LONGEST_RETRY)
+        while True:
+            self._some = anyio.Event()
+            if await self._tell_all():
+                backoff.reset()
+                wait = LOOK_SECONDS
+            else:
+                wait = backoff.advance()
+            with anyio.move_on_after(wait):
+                await self._some.wait()
+
+    async def _tell_all(self) -> bool:
+        """Report whether nothing is left to tell."""
+        try:
+            untold = [task for task in await self._records.tasks() if task.untold]
+            return all([await self._tell(task) for task in untold])
+        except BusError as error:
+            log.info("the ends of tasks are told when the bus answers: %s", error)
+            return False
+
+    async def _tell(self, task: AgentTask) -> bool:
+        """Hand the end of a task to the channels; report whether nothing is left to do."""
+        at = task.ended_at or utc_now()
+        state = await self._turns.find(task.id)
+        text = describe_end(task, report_of(task, state), cost_of(state))
+        message = TellOwner(block=task.block, text=text, kind="task", notice=task.id, at=at)
+        left = await hand_to_channels(self._bus, self._channels, message)
+        if left and utc_now() < at + GIVEN_UP:
+            return False
+        await self._records.note_told(task.id)
+        return True
+
+
+def describe_end(task: AgentTask, report: AgentReport, cost: int | None) -> str:
+    """Return what the owner is told of a task: its agent, the outcome, and the cost in dollars if it is known. Pure."""
+    result = truncate_words(report.text, MAX_TOLD)
+    said = f"finished its task:\n{result}" if report.state == "done" else f"did not finish its task. {result}"
+    text = f"The agent {report.agent} of block {task.block} {said}"
+    return text if cost is None else f"{text}\nIt cost US$ {cost / 1_000_000:.4f}."
+
+
+def cost_of(state: TurnState | None) -> int | None:
+    """Return what the models of a turn cost, in millionths of a dollar; None if one has no price. Pure."""
+    calls = [one for one in state.entries if isinstance(one, ModelCallFinished)] if state is not None else []
+    costs = [one.cost for one in calls if not one.commanded]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
