@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator
 from functools import cache
 
 import httpcore2
+import httpx
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -40,10 +41,11 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def shared_certificates() -> Iterator[None]:
-    """Have all HTTP clients share the system's certificates. Each would read them anew, thirty milliseconds each time,
-    and the tests make a thousand clients."""
+    """Have all HTTP clients share the certificates. Each would read them anew, thirty milliseconds each time, and the
+    tests make thousands of clients."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
+        patched.setattr("httpx._transports.default.create_ssl_context", cache(httpx.create_ssl_context))
         yield
 
 
