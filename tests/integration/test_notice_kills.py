@@ -79,9 +79,10 @@ async def until_told(running: ProcessPlatform, kind: str, count: int) -> list[st
     return found
 
 
-def prefer(running: ProcessPlatform, text: str) -> None:
+def prefer(running: ProcessPlatform, text: str, language: str = "en") -> None:
     """Write the owner's preferences for notices."""
-    (running.home.memory / "preferences.toml").write_text(f"[notices]\n{text}")
+    preferences = f'language = "{language}"\n[notices]\n{text}'
+    (running.home.memory / "preferences.toml").write_text(preferences)
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +178,17 @@ async def test_a_task_is_not_told_while_its_turn_still_runs(running: ProcessPlat
     answer = await running.say("\n".join(program))
     (task,) = await ended(running, answer.accepted.conversation)
     assert not task.untold and told(running, "task") == []
+
+
+async def test_a_notice_is_told_in_the_language_of_the_owner(running: ProcessPlatform) -> None:
+    """The gateway gives the sentence, and the channel puts it into words."""
+    prefer(running, "", language="de")
+    await running.start("channels")
+    await give(running, "the result")
+    (text,) = await until_told(running, "task", 1)
+    assert (
+        text.startswith("Der Agent ada von Block main hat seine Aufgabe erledigt:\n") and "the result" in text
+    )
 
 
 async def test_quiet_hours_hold_a_task_back_unless_it_is_urgent(running: ProcessPlatform) -> None:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from trunkline.contracts.gateway.answerer import Answerer as Answerer
     from trunkline.contracts.gateway.messages import TellOwner as TellOwner
     from trunkline.contracts.models.listing import AdapterListing as AdapterListing
+    from trunkline.contracts.sentences.catalogue import Sentence as Sentence
+    from trunkline.contracts.sentences.catalogue import SentenceCatalogue as SentenceCatalogue
+    from trunkline.contracts.sentences.sentences import Sentences as Sentences
     from trunkline.contracts.turns.begun_turn import BegunTurn as BegunTurn
     from trunkline.contracts.turns.context_view import ContextView as ContextView
     from trunkline.contracts.turns.context_view import SentPart as SentPart
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.approval_text import approval_news as approval_news
     from trunkline.workers.channels.approval_text import approval_words as approval_words
     from trunkline.workers.channels.approval_text import chosen as chosen
+    from trunkline.workers.channels.approval_text import decision_news as decision_news
     from trunkline.workers.channels.approval_text import parse_decision as parse_decision
     from trunkline.workers.channels.approval_text import submit_decision as submit_decision
     from trunkline.workers.channels.approval_text import waiting_approval as waiting_approval
@@ -53,7 +57,7 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.attached_chats import quote_message as quote_message
     from trunkline.workers.channels.chat_account import ChatAccount as ChatAccount
     from trunkline.workers.channels.chat_channel import ChatChannel as ChatChannel
-    from trunkline.workers.channels.chat_commands import CHAT_COMMANDS as CHAT_COMMANDS
+    from trunkline.workers.channels.chat_commands import command_menu as command_menu
     from trunkline.workers.channels.chat_commands import decide_by_words as decide_by_words
     from trunkline.workers.channels.chat_commands import parse_chat_command as parse_chat_command
     from trunkline.workers.channels.chat_message import ChatMessage as ChatMessage
@@ -76,6 +80,7 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.letter_channel import LetterChannel as LetterChannel
     from trunkline.workers.channels.letter_channel import TurnText as TurnText
     from trunkline.workers.channels.letter_channel import file_contents as file_contents
+    from trunkline.workers.channels.letter_channel import nothing_said as nothing_said
     from trunkline.workers.channels.model_command import DEFAULT_MODEL as DEFAULT_MODEL
     from trunkline.workers.channels.model_command import describe_answerer as describe_answerer
     from trunkline.workers.channels.model_command import describe_models as describe_models

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
     from trunkline.config import Config
     from trunkline.contracts.channels.foreground_channel import ForegroundChannel, TerminalSession
+    from trunkline.contracts.sentences.sentences import Sentences
+
+LANGUAGE_SECONDS = 1.0
+"""Seconds to wait for the language that the owner prefers."""
 
 EXAMPLES = """
 trunkline chat
@@ -62,17 +66,19 @@ async def run_chat(session: "TerminalSession", name: str) -> int:
     from trunkline.contracts.gateway.client import GatewayClient
     from trunkline.runtime.platform_connection import connect_to_platform
     from trunkline.workers import KINDS, load_worker
+    from trunkline.workers.channels.preference_reader import PreferenceReader
 
     config = load_config()
     status = 128 + 15
     with log_to_file(config, "chat"):
-        channel = _foreground(config, name)
+        channel, sentences = _foreground(config, name)
         async with (
             connect_to_platform(config, load_worker, name="chat", kinds=KINDS) as bus,
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(_leave_on_signal, tasks.cancel_scope)
-            gateway = GatewayClient(bus, channel.name, shows=channel.shows)
+            await PreferenceReader(bus, channel.name, sentences, first=LANGUAGE_SECONDS)()
+            gateway = GatewayClient(bus, channel.name, shows=channel.shows, sentences=sentences)
             conversation = await resolve_conversation(gateway, session.conversation, session.block)
             at_bus = replace(
                 session,
@@ -86,8 +92,8 @@ async def run_chat(session: "TerminalSession", name: str) -> int:
     return status
 
 
-def _foreground(config: "Config", name: str) -> "ForegroundChannel":
-    """Return the channel for this terminal. Raises PluginError when no plugin provides it."""
+def _foreground(config: "Config", name: str) -> "tuple[ForegroundChannel, Sentences]":
+    """Return the channel for this terminal, and the sentences. Raises PluginError when no plugin provides it."""
     from functools import partial
 
     from trunkline.contracts.channels.foreground_channel import ForegroundChannel
@@ -109,7 +115,7 @@ def _foreground(config: "Config", name: str) -> "ForegroundChannel":
         )
     channel = found[name]
     channel.render = partial(plugins.render, channel=name)
-    return channel
+    return channel, plugins.sentences()
 
 
 async def _leave_on_signal(scope: "anyio.CancelScope") -> None:

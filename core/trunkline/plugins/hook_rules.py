@@ -21,6 +21,7 @@ from trunkline.contracts.models.adapter import ModelAdapter
 from trunkline.contracts.plugins.extensions import ConfigSection, HealthCheck
 from trunkline.contracts.push.push_sender import PushSender
 from trunkline.contracts.sandbox.sandbox import Sandbox
+from trunkline.contracts.sentences.catalogue import SentenceCatalogue
 from trunkline.contracts.tools.messages import Effect, ToolSpec
 from trunkline.contracts.tools.tool import STAGES, Tool, ToolSource
 from trunkline.contracts.turns.compaction import Compactor
@@ -203,7 +204,16 @@ def _locale(item: Locale) -> Problem:
         return f"has the tag {item.tag!r}; write a BCP 47 tag such as fr, pt-BR or zh-Hant"
     if not _text(item, "name"):
         return "has no name"
-    texts = item.texts
+    return _texts(item.texts)
+
+
+def _catalogue(item: SentenceCatalogue) -> Problem:
+    if not _LANGUAGE.fullmatch(_text(item, "tag")):
+        return f"has the tag {item.tag!r}; write a BCP 47 tag such as fr, pt-BR or zh-Hant"
+    return _texts(item.texts)
+
+
+def _texts(texts: object) -> Problem:
     if not isinstance(texts, Mapping) or not all(
         isinstance(one, str) for pair in texts.items() for one in pair
     ):
@@ -283,6 +293,7 @@ HOOK_RULES: Mapping[str, HookRule] = {
     "trunkline_tool_middleware": HookRule("tool middleware", _tool_middleware, ranked=True),
     "trunkline_sandboxes": HookRule("Sandbox", _instance(Sandbox, _named), lambda item: str(item.name)),
     "trunkline_readers": HookRule("Reader", _instance(Reader, _reader), lambda item: str(item.name)),
+    "trunkline_sentences": HookRule("SentenceCatalogue", _instance(SentenceCatalogue, _catalogue)),
     "trunkline_channels": HookRule("Channel", _instance(Channel, _named), lambda item: str(item.name)),
     "trunkline_embedders": HookRule("Embedder", _instance(Embedder, _embedder), lambda item: str(item.name)),
     "trunkline_memory_stores": HookRule("MemoryStore", _instance(MemoryStore)),

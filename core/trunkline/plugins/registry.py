@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.plugins.extensions import ConfigSection, HealthCheck, Lifespan
     from trunkline.contracts.push.push_sender import PushSender
     from trunkline.contracts.sandbox.sandbox import Sandbox
+    from trunkline.contracts.sentences.sentences import Sentences
     from trunkline.contracts.tools.tool import Tool, ToolMiddleware, ToolSource
     from trunkline.contracts.turns.compaction import Compactor
     from trunkline.contracts.turns.context import ContextSource, TurnInfo, TurnMiddleware
@@ -266,6 +267,12 @@ class Plugins:
     def locales(self) -> "tuple[OwnedItem[Locale], ...]":
         """Return the languages of the web app."""
         return self.collect("trunkline_locales")
+
+    def sentences(self) -> "Sentences":
+        """Return the sentences of the platform and of the plugins, in English until another language is set."""
+        from trunkline.contracts.sentences.sentences import Sentences
+
+        return Sentences(owned.item for owned in self.collect("trunkline_sentences"))
 
     def passkey_verifier(self) -> "PasskeyVerifier | None":
         """Return the verifier of passkeys; None if no plugin has one."""

@@ -38,6 +38,7 @@ from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
 from trunkline.contracts.models.abilities_client import ModelAbilities
 from trunkline.contracts.models.listing import AdapterListing
+from trunkline.contracts.sentences.sentences import Sentences
 from trunkline.contracts.turns.begun_turn import BegunTurn
 from trunkline.contracts.turns.context_view import ContextView, SentPart
 from trunkline.contracts.turns.feed_messages import ApprovalRequested, FeedEvent, TextDelta, TurnEnded
@@ -111,13 +112,14 @@ class ScriptedGateway:
     ``channel_records`` are the records of the channel, which outlive it. ``channel`` is the name under which the
     channel's messages arrive. ``files`` are the contents of files by their paths. ``spent`` is what everything cost.
     ``codes`` are the pairing codes that wait, ``offered_codes`` those that the channel passed on, with their senders,
-    and ``linked`` the linked senders.
+    and ``linked`` the linked senders. ``sentences`` are those of the platform, in English; set others for a plugin's own.
     """
 
     def __init__(
         self, answer: Callable[[SendMessage], Iterable[Step]] = echo, *, blocks: Iterable[str] = ("main",)
     ) -> None:
         self._answer = answer
+        self.sentences = Sentences()
         self._blocks = tuple(Block(name=name, config=BlockConfig(), created_at=utc_now()) for name in blocks)
         self._turns: dict[str, _Turn] = {}
         self._by_client: dict[str, MessageAccepted] = {}

@@ -10,7 +10,7 @@ import anyio
 import hikari
 
 from trunkline import ConfigError, Unavailable
-from trunkline.api.channel import FileRefused, IncomingFile, PostRefused
+from trunkline.api.channel import FileRefused, IncomingFile, PostRefused, Sentences
 from trunkline_discord.bot_events import (
     DiscordMessage,
     Event,
@@ -65,8 +65,9 @@ class DiscordBot:
     hikari.HTTPError when Discord does not answer or answers in another way than expected.
     """
 
-    def __init__(self, settings: DiscordSettings) -> None:
+    def __init__(self, settings: DiscordSettings, say: Sentences | None = None) -> None:
         self._settings = settings
+        self._say = say or Sentences()
         self._bot = hikari.GatewayBot(
             settings.reveal_token(),
             banner=None,
@@ -180,7 +181,7 @@ class DiscordBot:
         try:
             if int(interaction.user.id) not in self._settings.owners:
                 await interaction.create_initial_response(
-                    hikari.ResponseType.MESSAGE_CREATE, "Only the owner decides.", flags=ephemeral
+                    hikari.ResponseType.MESSAGE_CREATE, self._say("decision.owner"), flags=ephemeral
                 )
                 return
             await interaction.create_initial_response(

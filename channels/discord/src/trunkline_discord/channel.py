@@ -46,5 +46,5 @@ class DiscordChannel(ChatChannel):
         from trunkline_discord.bot import DiscordBot
         from trunkline_discord.session import DiscordSession
 
-        async with DiscordBot(self._settings) as bot:
+        async with DiscordBot(self._settings, gateway.sentences) as bot:
             yield DiscordSession(self._settings, gateway, bot, account, report)

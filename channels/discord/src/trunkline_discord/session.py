@@ -7,7 +7,6 @@ import anyio
 import msgspec
 
 from trunkline.api.channel import (
-    CHAT_COMMANDS,
     AccountReport,
     AccountSession,
     ChatAccount,
@@ -15,6 +14,7 @@ from trunkline.api.channel import (
     Gateway,
     IncomingFile,
     PostRefused,
+    command_menu,
     parse_chat_command,
 )
 from trunkline_discord.bot import DiscordBot
@@ -36,8 +36,6 @@ LONGEST_ABSENCE = 86_400.0
 
 DISCORD_EPOCH = 1_420_070_400_000
 """Milliseconds from 1970 to the time of Discord's id 0."""
-
-UNSUPPORTED = "I cannot read this ({}) here. Write it as text."
 
 UNREACHED = (
     "Discord sends nothing to the owner: nobody in channels.discord.owners shares a server with the bot and accepts "
@@ -90,7 +88,7 @@ class DiscordSession(AccountSession):
         self._seen = record.value.id if record is not None else 0
         if not self._seen:
             await self._note_seen(_id_at(time.time() - MARGIN))
-        await self._bot.set_commands(CHAT_COMMANDS)
+        await self._bot.set_commands(command_menu(self.gateway.sentences))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._bot.until_closed)
             tasks.start_soon(self._report_state)
@@ -151,10 +149,7 @@ class DiscordSession(AccountSession):
     async def _meet_stranger(self, incoming: DiscordMessage) -> None:
         """Say once, in direct messages, that the bot serves nobody else. This asks no model."""
         if incoming.is_private and await self.chats.meet_stranger(str(incoming.user)):
-            text = (
-                f"This bot is private. If it is yours, add your id {incoming.user} to channels.discord.owners in "
-                "trunkline.toml and start Trunkline again."
-            )
+            text = self.gateway.sentences("person.private.id", id=incoming.user, channel="discord")
             try:
                 await self._bot.send(incoming.channel, plain_contents(text)[0], nonce="", reply_to=None)
             except (PostRefused, *DiscordPosts.away) as error:
@@ -163,6 +158,7 @@ class DiscordSession(AccountSession):
     def _message(self, incoming: DiscordMessage) -> ChatMessage:
         """Return the owner's message, which is answered as a reply in servers."""
         command, text = parse_chat_command(incoming.text)
+        unsupported = self.gateway.sentences("message.unsupported", kind=incoming.content)
 
         async def files() -> list[IncomingFile]:
             return [await self._bot.download(file, is_voice=incoming.is_voice) for file in incoming.files]
@@ -173,7 +169,7 @@ class DiscordSession(AccountSession):
             place=str(incoming.channel),
             text=text,
             command=command,
-            reply=UNSUPPORTED.format(incoming.content) if incoming.content else "",
+            reply=unsupported if incoming.content else "",
             files=files if incoming.files else None,
             details={} if incoming.is_private else {"reply_to": str(incoming.message)},
         )

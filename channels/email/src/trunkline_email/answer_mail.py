@@ -3,12 +3,9 @@
 import anyio
 
 from trunkline import RemoteFault, Unavailable
-from trunkline.api.channel import DeliveryState, Gateway, TurnText
+from trunkline.api.channel import DeliveryState, Gateway, TurnText, nothing_said
 from trunkline.api.turn import ApprovalRequested, TurnEnded
 from trunkline_email.outbound_mail import MailContent, answer_content
-
-NOTHING = {"cancelled": "Stopped.", "stop": "The answer is empty."}
-"""What stands for an answer without text, by the reason of its end."""
 
 AGAIN = 1.0
 """Seconds after which a feed that cannot be read is read again."""
@@ -16,7 +13,7 @@ AGAIN = 1.0
 
 async def answer_mail(gateway: Gateway, delivery: DeliveryState) -> MailContent:
     """Wait until a turn has ended, and return what to send."""
-    text, reason, position = TurnText(), "", ""
+    text, reason, position = TurnText(say=gateway.sentences), "", ""
     while not reason:
         watch = gateway.watch(delivery.conversation, delivery.turn, after=position)
         try:
@@ -26,9 +23,9 @@ async def answer_mail(gateway: Gateway, delivery: DeliveryState) -> MailContent:
                 if isinstance(event, TurnEnded):
                     reason = event.reason
         except RemoteFault as fault:
-            return MailContent(text=fault.message)
+            return MailContent(text=text.say.translate(fault.message))
         except Unavailable:
             position = watch.position
             await anyio.sleep(AGAIN)
-    nothing = "" if text.files else NOTHING.get(reason, NOTHING["stop"])
+    nothing = "" if text.files else nothing_said(reason, text.say)
     return answer_content(text.text.strip() or nothing, text.files)

@@ -10,6 +10,7 @@ from trunkline.api.channel import (
     DeliveryLedger,
     Gateway,
     OutboundDelivery,
+    decision_news,
     parse_decision,
     submit_decision,
     waiting_approval,
@@ -21,11 +22,6 @@ _DECISION = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _WORDS = {"yes": "approve", "no": "deny"}
-
-UNKNOWN = (
-    "Nothing was decided: these are not the words of the mail that asked you. Copy the whole line from it."
-)
-MORE = "Nothing was decided: write the line alone, without other text."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +50,23 @@ def parse_mail_decision(text: str) -> MailDecision | None:
 
 async def decide(gateway: Gateway, ledger: DeliveryLedger, owner: str, decision: MailDecision) -> str:
     """Carry out a decision of an owner, and return what to say. Raises Unavailable if no gateway answers."""
-    asked = await ledger.find(approval_delivery(decision.approval, owner))
+    say, asked = gateway.sentences, await ledger.find(approval_delivery(decision.approval, owner))
     token = asked.state.details.get("token", "") if asked is not None else ""
     if asked is None or not hmac.compare_digest(token, decision.token):
-        return UNKNOWN
+        return say("email.words")
     verdict = parse_decision(decision.words)
     if verdict is None:
-        return MORE
+        return say("email.alone")
     try:
         approval = await waiting_approval(gateway, verdict.id)
         if approval is None:
-            return f"The call {verdict.id} no longer waits for a decision."
+            return say("email.gone", id=verdict.id)
         await _note(ledger, asked, "mail")
         await submit_decision(gateway, approval, verdict)
     except RemoteFault as fault:
         await _note(ledger, asked, "")
-        return fault.message
-    if approval.detail.is_question:
-        return f"{'Answered' if verdict.allow else 'Left unanswered'}: {approval.detail.text}"
-    return f"{'Allowed' if verdict.allow else 'Denied'}: {approval.question}"
+        return say.translate(fault.message)
+    return decision_news(approval, verdict, say)
 
 
 def approval_delivery(approval: str, owner: str) -> str:

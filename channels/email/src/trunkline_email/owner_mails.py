@@ -12,7 +12,14 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from trunkline import Unavailable, printable
-from trunkline.api.channel import DeliveryLedger, Gateway, OutboundDelivery, PostRefused, approval_news
+from trunkline.api.channel import (
+    DeliveryLedger,
+    Gateway,
+    OutboundDelivery,
+    PostRefused,
+    Sentences,
+    approval_news,
+)
 from trunkline.api.tool import Approval
 from trunkline_email.mail_decision import approval_delivery, new_token
 from trunkline_email.mail_deliveries import insist, notice_state, send_mail
@@ -21,21 +28,17 @@ from trunkline_email.outbound_mail import MailContent
 AGAIN = 2.0
 """Seconds after which the gateway is asked again."""
 
-GONE = "This call no longer waits for a decision."
-
-HOW = (
-    "Reply to this mail with the line alone. `yes` and `no` mean the same as `approve` and `deny`. Whoever reads this "
-    "mail and can send mail in your name can decide: do not forward it."
-)
-
 
 class OwnerMails:
     """Tells the owner. Each address of the owner gets each notice."""
 
-    def __init__(self, ledger: DeliveryLedger, owners: Sequence[str], first_pause: float) -> None:
+    def __init__(
+        self, ledger: DeliveryLedger, owners: Sequence[str], first_pause: float, say: Sentences
+    ) -> None:
         self._ledger = ledger
         self._owners = owners
         self._first_pause = first_pause
+        self._say = say
 
     async def tell(self, text: str) -> None:
         """Send the owner a text.
@@ -82,7 +85,9 @@ class OwnerMails:
                 notice_state(
                     approval_delivery(approval.id, owner),
                     owner,
-                    f"Decision needed: {printable(approval.question)[:80]}",
+                    self._say(
+                        "email.decision", question=printable(self._say.translate(approval.question))[:80]
+                    ),
                     approval=approval.id,
                     token=new_token(),
                 )
@@ -95,14 +100,18 @@ class OwnerMails:
         details, sent = delivery.state.details, len(delivery.state.posts)
         if approval.settled is not None:
             if sent and not details.get("decided"):
-                await self._write(delivery, text=printable(approval_news(approval)), after=str(sent))
+                await self._write(
+                    delivery, text=printable(approval_news(approval, say=self._say)), after=str(sent)
+                )
                 await self._insist(delivery, delivery.state.details["text"])
             await delivery.finish()
         elif sent == 0 or (approval.reminded_at is not None and not details.get("reminded")):
             if sent:
                 await self._write(delivery, reminded="yes", after=str(sent))
             shown = msgspec.structs.replace(approval, id=f"{approval.id}-{details['token']}")
-            await self._insist(delivery, f"{printable(approval_news(shown))}\n\n{HOW}")
+            await self._insist(
+                delivery, f"{printable(approval_news(shown, say=self._say))}\n\n{self._say('email.how')}"
+            )
 
     async def _insist(self, delivery: OutboundDelivery, text: str) -> None:
         send = partial(send_mail, delivery, MailContent(text=text))
@@ -125,6 +134,6 @@ class OwnerMails:
                 details, sent = delivery.state.details, len(delivery.state.posts)
                 if sent and not details.get("decided"):
                     if "text" not in details:
-                        await self._write(delivery, text=GONE, after=str(sent))
+                        await self._write(delivery, text=self._say("decision.gone"), after=str(sent))
                     await self._insist(delivery, delivery.state.details["text"])
                 await delivery.finish()

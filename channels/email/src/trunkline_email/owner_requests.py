@@ -20,8 +20,6 @@ from trunkline_email.posts import new_key
 from trunkline_email.settings import EmailSettings
 from trunkline_email.threads import MailThreads, references_of
 
-EMPTY = "Your mail has no text and no file."
-
 LEFT_OUT = "\n\n(These files are left out, because a mail may have at most 20: {})"
 
 
@@ -55,11 +53,12 @@ class OwnerRequests:
 
     async def _said(self, mail: IncomingMail, thread: str, *, too_large: bool) -> MessageAccepted | str:
         """Return the turn that answers a mail, or the text that does."""
+        say = self._gateway.sentences
         if too_large:
             limit = self._settings.max_mail_bytes // 1_000
-            return f"Your mail was not read, because it is larger than {limit} kB."
+            return say("email.too_large", limit=limit)
         if not mail.text and not mail.files:
-            return EMPTY
+            return say("email.empty")
         decision = parse_mail_decision(mail.text)
         if decision is not None:
             return await decide(self._gateway, self._ledger, mail.sender.address, decision)
@@ -69,7 +68,7 @@ class OwnerRequests:
         try:
             return await self._send(mail, thread)
         except RemoteFault as fault:
-            return fault.message
+            return say.translate(fault.message)
 
     async def _send(self, mail: IncomingMail, thread: str) -> MessageAccepted | str:
         state = await self._chats.get(thread)
@@ -84,7 +83,9 @@ class OwnerRequests:
         )
         try:
             abilities = self._gateway.abilities(state.block)
-            accepted = await self._gateway.send(await message_with_files(message, mail.files, abilities))
+            accepted = await self._gateway.send(
+                await message_with_files(message, mail.files, abilities, self._gateway.sentences)
+            )
         except FileRefused as refused:
             return refused.sentence
         except RemoteFault as fault:

@@ -33,9 +33,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-PRIVATE = "This mailbox is private. Nobody has read your mail, and no further mail of yours is answered."
-"""What a stranger is told."""
-
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts to reach the mailbox or the gateway at most; the pause is doubled each time."""
 
@@ -59,7 +56,7 @@ class EmailSession:
         self._owners = {owner.lower() for owner in settings.owners}
         self._uid_validity = 0
         self._problem = ""
-        self.notices = OwnerMails(self._ledger, settings.owners, first_pause)
+        self.notices = OwnerMails(self._ledger, settings.owners, first_pause, gateway.sentences)
 
     async def run(self) -> None:
         """Serve until cancelled. Raises ConfigError if the server refuses the login, and what the records raise."""
@@ -170,8 +167,8 @@ class EmailSession:
             state = notice_state(
                 mail_delivery(mail),
                 address,
-                "This mailbox is private",
-                text=PRIVATE,
+                self._gateway.sentences("email.private"),
+                text=self._gateway.sentences("person.private.mailbox"),
                 in_reply_to=mail.message_id,
             )
             await self._open(tasks, mail, lambda: _immediately(state))

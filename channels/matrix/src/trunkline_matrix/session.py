@@ -18,6 +18,7 @@ from trunkline.api.channel import (
     FileRefused,
     Gateway,
     IncomingFile,
+    Sentences,
     parse_chat_command,
     parse_decision,
 )
@@ -51,22 +52,9 @@ MEDIA_LIMIT = 20 * 1024 * 1024
 
 TOO_LARGE = "This file is larger than 20 MB. Send a smaller one, or put it into the workspace."
 LOST = "The homeserver does not return this file. Send it again."
-UNSUPPORTED = "I cannot read this ({}) here. Write it as text."
-EDITED = "I do not see what you change in a message that is sent. Send it again as a new message."
-ENCRYPTED = (
-    "This room is encrypted, and I cannot read encrypted messages. Talk with me in a room without encryption."
-)
-NOT_HERE = "Decide in the room in which we are alone. Others read this one."
 UNREACHED = (
     "Matrix sends nothing to the owner: nobody is linked to the account, and nobody in channels.matrix.owners has a "
     "room in which nobody else is and which is not encrypted."
-)
-PRIVATE = (
-    "This account is private. If it is yours, run this where Trunkline runs, and send me the code: trunkline channels "
-    "pair matrix"
-)
-NO_CODE = (
-    "This code does not count: it is wrong, used or expired. For a new one: trunkline channels pair matrix"
 )
 
 
@@ -196,14 +184,15 @@ class MatrixSession(AccountSession):
         ]
         try:
             if invitation.is_encrypted:
-                await self._client.leave(room, ENCRYPTED)
+                await self._client.leave(room, self.gateway.sentences("message.encrypted"))
             elif await self._serves(invitation.inviter):
                 await self._client.join(room)
             elif codes:
                 await self._link_by_invitation(room, invitation, codes[0])
             else:
+                private = self.gateway.sentences("person.private.account", channel="matrix")
                 is_new = await self.chats.meet_stranger(key(invitation.inviter))
-                await self._client.leave(room, PRIVATE if is_new else "")
+                await self._client.leave(room, private if is_new else "")
         except MatrixRefused as refused:
             log.info("an invitation was withdrawn: %s", refused)
 
@@ -215,12 +204,12 @@ class MatrixSession(AccountSession):
             id=f"invitation:{room}", chat=_chat_key(room), place=invitation.inviter, text=code
         )
         if not private or not await self.link(message, invitation.inviter, invitation.inviter):
-            await self._client.leave(room, NO_CODE)
+            await self._client.leave(room, self.gateway.sentences("person.no_code", channel="matrix"))
 
     async def _refuse_encrypted(self, room: str) -> None:
         """Say once that a room cannot be used. This is the only text that an encrypted room gets."""
         if await self.chats.meet_stranger(f"encrypted-{key(room)}"):
-            await self._say(room, ENCRYPTED)
+            await self._say(room, self.gateway.sentences("message.encrypted"))
 
     # Messages ---------------------------------------------------------------------------------------------------
 
@@ -246,7 +235,10 @@ class MatrixSession(AccountSession):
 
     async def _meet_stranger(self, room: str, incoming: MatrixMessage, message: ChatMessage) -> None:
         """Say each sentence once to a stranger. This asks no model and keeps a bounded list."""
-        text, about = (NO_CODE, "-code") if self.has_code(message) else (PRIVATE, "")
+        key_of, about = (
+            ("person.no_code", "-code") if self.has_code(message) else ("person.private.account", "")
+        )
+        text = self.gateway.sentences(key_of, channel="matrix")
         if await self.chats.meet_stranger(f"{key(incoming.sender)}{about}"):
             await self._say(room, text)
 
@@ -280,8 +272,9 @@ class MatrixSession(AccountSession):
             incoming.text if is_private or incoming.kind != "text" else self._addressed(incoming.text)[1]
         )
         command, text = parse_chat_command(written)
+        say = self.gateway.sentences
         decides = command in ("approve", "deny") or parse_decision(text) is not None
-        reply = NOT_HERE if decides and not is_private else _reply(incoming)
+        reply = say("message.alone") if decides and not is_private else _reply(incoming, say)
 
         async def files() -> list[IncomingFile]:
             return [await self._download(incoming.file)] if incoming.file is not None else []
@@ -312,11 +305,11 @@ class MatrixSession(AccountSession):
         return IncomingFile(file.name, file.media_type, data, is_voice=file.is_voice)
 
 
-def _reply(incoming: MatrixMessage) -> str:
+def _reply(incoming: MatrixMessage, say: Sentences) -> str:
     """Return what answers a message without an agent, "" if an agent does."""
     if incoming.kind == "edited":
-        return EDITED
-    return UNSUPPORTED.format(incoming.text) if incoming.kind == "unsupported" else ""
+        return say("message.edited")
+    return say("message.unsupported", kind=incoming.text) if incoming.kind == "unsupported" else ""
 
 
 def _chat_key(room: str, thread: str = "") -> str:

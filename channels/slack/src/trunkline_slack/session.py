@@ -15,6 +15,7 @@ from trunkline.api.channel import (
     ChatMessage,
     Gateway,
     PostRefused,
+    Sentences,
     parse_chat_command,
 )
 from trunkline_slack.bot import AWAY, SlackBot
@@ -37,20 +38,9 @@ LONGEST_ABSENCE = 86_400.0
 MAX_THREADS = 50
 """Threads in which missed messages are looked for: those in which the owner spoke last."""
 
-UNSUPPORTED = "I cannot read this ({}) here. Write it as text."
-
-NOT_OWNER = "Only the owner decides."
-
 UNREACHED = (
     "Slack sends nothing to the owner: nobody is linked to the bot, and nobody in channels.slack.owners accepts its "
     "direct messages."
-)
-PRIVATE = (
-    "This bot is private. If it is yours, run this where Trunkline runs, and send me the code: trunkline channels pair "
-    "slack"
-)
-NO_CODE = (
-    "This code does not count: it is wrong, used or expired. For a new one: trunkline channels pair slack"
 )
 
 
@@ -150,7 +140,7 @@ class SlackSession(AccountSession):
 
     async def _take(self, incoming: SlackMessage) -> None:
         """Bring one message to where no crash loses it."""
-        message = _message(incoming)
+        message = _message(incoming, self.gateway.sentences)
         private = replace(message, place=incoming.channel)
         if incoming.is_private and await self.link(private, incoming.user, incoming.user):
             return
@@ -176,7 +166,8 @@ class SlackSession(AccountSession):
 
     async def _meet_stranger(self, incoming: SlackMessage, message: ChatMessage) -> None:
         """Say each sentence once to a stranger, in direct messages. This asks no model and keeps a bounded list."""
-        text, about = (NO_CODE, "-code") if self.has_code(message) else (PRIVATE, "")
+        key, about = ("person.no_code", "-code") if self.has_code(message) else ("person.private", "")
+        text = self.gateway.sentences(key, channel="slack")
         if incoming.is_private and await self.chats.meet_stranger(f"{incoming.user}{about}"):
             try:
                 await self._bot.send(incoming.channel, "", plain_contents(text)[0], nonce="")
@@ -189,7 +180,7 @@ class SlackSession(AccountSession):
     async def _said_to(self, press: SlackPress) -> str:
         """Carry out a press or a command, and return what to say."""
         if not await self._serves(press.user):
-            return NOT_OWNER
+            return self.gateway.sentences("decision.owner")
         if not press.is_command:
             return await self.decide(press.words)
         command, _, words = press.words.removeprefix("/").partition(" ")
@@ -212,7 +203,7 @@ def _thread_of(incoming: SlackMessage) -> str:
     return f"{incoming.channel}:{thread}" if thread else ""
 
 
-def _message(incoming: SlackMessage) -> ChatMessage:
+def _message(incoming: SlackMessage, say: Sentences) -> ChatMessage:
     command, text = parse_chat_command(incoming.text)
     place = _thread_of(incoming) or incoming.channel
     return ChatMessage(
@@ -221,5 +212,5 @@ def _message(incoming: SlackMessage) -> ChatMessage:
         place=place,
         text=text,
         command=command,
-        reply=UNSUPPORTED.format(incoming.content) if incoming.content else "",
+        reply=say("message.unsupported", kind=incoming.content) if incoming.content else "",
     )

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from trunkline.api.channel import CHAT_COMMANDS, AccountReport, AccountSession, ChatChannel, Gateway
+from trunkline.api.channel import AccountReport, AccountSession, ChatChannel, Gateway, command_menu
 from trunkline_telegram.retry_times import RetryTimes
 from trunkline_telegram.settings import TelegramSettings, account_of
 
@@ -54,5 +54,5 @@ class TelegramChannel(ChatChannel):
         from trunkline_telegram.session import TelegramSession
 
         async with BotApi(self._settings) as api:
-            await api.prepare(CHAT_COMMANDS, self._settings.webhook_url)
+            await api.prepare(command_menu(gateway.sentences), self._settings.webhook_url)
             yield TelegramSession(self._settings, gateway, api, account, report, self._times, self._home)

@@ -7,10 +7,7 @@ from telegram import Location, Message
 MEDIA_LIMIT = 20 * 1024 * 1024
 """Bytes of the largest file that Telegram gives a bot."""
 
-TOO_LARGE = (
-    "This file is larger than 20 MB, and Telegram gives a bot no file of that size. Send a smaller one, or put it into "
-    "the workspace."
-)
+TOO_LARGE = "This file is larger than 20 MB. Send a smaller one, or put it into the workspace."
 """What a person is told of a larger file."""
 
 

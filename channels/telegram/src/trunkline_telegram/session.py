@@ -14,6 +14,7 @@ from trunkline.api.channel import (
     Gateway,
     IncomingFile,
     PostRefused,
+    Sentences,
     http_listener,
     serve_app,
 )
@@ -31,22 +32,10 @@ log = logging.getLogger(__name__)
 WATCH_SECONDS = 20.0
 """Seconds between two looks at the webhook."""
 
-UNSUPPORTED = "I cannot read this ({}) here. Write it as text."
-
-EDITED = "I do not see what you change in a message that is sent. Send it again as a new message."
-
 UNREACHED = (
     "Telegram sends nothing to the owner: nobody is linked to the bot or in channels.telegram.owners, or all have "
     "blocked it."
 )
-PRIVATE = (
-    "This bot is private. If it is yours, run this where Trunkline runs, and send me the code: trunkline channels pair "
-    "telegram"
-)
-NO_CODE = (
-    "This code does not count: it is wrong, used or expired. For a new one: trunkline channels pair telegram"
-)
-NOT_HERE = "Send a code to me in a private chat, never in a group. Ask for a new one: trunkline channels pair telegram"
 
 
 class TelegramSession(AccountSession):
@@ -183,12 +172,14 @@ class TelegramSession(AccountSession):
 
     async def _meet_stranger(self, incoming: Incoming, message: ChatMessage) -> None:
         """Say each sentence once to a stranger. This asks no model and keeps a bounded list."""
-        text = PRIVATE if incoming.is_private else ""
+        key, about = ("person.private", "") if incoming.is_private else ("", "")
         if self.has_code(message):
-            text = NO_CODE if incoming.is_private else NOT_HERE
-        about = {PRIVATE: "", NO_CODE: "-code", NOT_HERE: "-group"}
-        if not text or not await self.chats.meet_stranger(f"{incoming.user}{about[text]}"):
+            key, about = (
+                ("person.no_code", "-code") if incoming.is_private else ("person.code_here", "-group")
+            )
+        if not key or not await self.chats.meet_stranger(f"{incoming.user}{about}"):
             return
+        text = self.gateway.sentences(key, channel="telegram")
         try:
             await self._api.send(
                 incoming.chat, plain_contents(text)[0], thread=incoming.thread, reply_to=None
@@ -198,7 +189,7 @@ class TelegramSession(AccountSession):
 
     async def _press(self, incoming: Incoming) -> None:
         allowed = await self._serves(incoming.user)
-        said = await self.decide(incoming.text) if allowed else "Only the owner decides."
+        said = await self.decide(incoming.text) if allowed else self.gateway.sentences("decision.owner")
         try:
             await self._api.answer_button(incoming.query, said)
         except TelegramError as error:
@@ -219,17 +210,17 @@ class TelegramSession(AccountSession):
             place=str(incoming.chat),
             text=incoming.text,
             command=incoming.command,
-            reply=_reply(incoming),
+            reply=_reply(incoming, self.gateway.sentences),
             files=files if incoming.media else None,
             details=details,
         )
 
 
-def _reply(incoming: Incoming) -> str:
+def _reply(incoming: Incoming, say: Sentences) -> str:
     """Return what answers an update without an agent, "" if an agent does."""
     if incoming.kind == "edited":
-        return EDITED
-    return UNSUPPORTED.format(incoming.text) if incoming.kind == "unsupported" else ""
+        return say("message.edited")
+    return say("message.unsupported", kind=incoming.text) if incoming.kind == "unsupported" else ""
 
 
 def _chat_key(chat: int, thread: int | None = None) -> str:

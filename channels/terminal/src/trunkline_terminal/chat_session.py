@@ -325,7 +325,8 @@ class ChatSession:
             async for begun in turns:
                 message = begun.message
                 own = message is not None and message.metadata.get(CHAT_KEY) == self._name
-                asked = "" if own or message is None else f"{describe_speaker(begun)}: {message.content}"
+                speaker = describe_speaker(begun, self.gateway.sentences)
+                asked = "" if own or message is None else f"{speaker}: {message.content}"
                 self.turns.follow(TurnRef(conversation, begun.turn, message.id if message else "", asked))
 
     # What waits for a decision -------------------------------------------------------------------------------
@@ -338,7 +339,8 @@ class ChatSession:
                 shown = self.turns.has_turn(approval.turn)
                 if not shown or (approval.reminded_at is not None and approval.settled is None):
                     self.screen.note(
-                        approval_news(approval, before="/"), "warning" if approval.settled is None else "dim"
+                        approval_news(approval, before="/", say=self.gateway.sentences),
+                        "warning" if approval.settled is None else "dim",
                     )
 
     async def show_budget_events(self) -> None:
@@ -346,7 +348,8 @@ class ChatSession:
         async with aclosing(self.gateway.budget_events()) as events:
             async for event in events:
                 self.screen.note(
-                    describe_budget_event(event), "warning" if event.event == "bankrupt" else "dim"
+                    describe_budget_event(event, self.gateway.sentences),
+                    "warning" if event.event == "bankrupt" else "dim",
                 )
 
     async def decide(self, verdict: ApprovalDecision) -> None:

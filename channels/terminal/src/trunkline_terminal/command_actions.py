@@ -93,10 +93,11 @@ def _cost(cost: int | None) -> str:
 async def choose_model(session: "ChatSession", rest: str) -> None:
     if rest:
         await session.choose_model(wanted_model(rest))
-        session.screen.note(describe_answerer(session.answerer))
+        session.screen.note(describe_answerer(session.answerer, session.gateway.sentences))
         return
     await session.state.load_answerer()
-    session.screen.note(describe_models(session.answerer, await session.load_models()), "plain")
+    models = await session.load_models()
+    session.screen.note(describe_models(session.answerer, models, session.gateway.sentences), "plain")
 
 
 async def cancel_turn(session: "ChatSession", rest: str) -> None:
@@ -113,7 +114,8 @@ async def steer_turn(session: "ChatSession", rest: str) -> None:
 
 async def list_approvals(session: "ChatSession", rest: str) -> None:
     waiting = await session.outage.retry(session.gateway.waiting)
-    news = [approval_news(approval, before="/") for approval in waiting]
+    say = session.gateway.sentences
+    news = [approval_news(approval, before="/", say=say) for approval in waiting]
     session.screen.note("\n\n".join(news) or "Nothing waits for a decision.", "plain")
 
 

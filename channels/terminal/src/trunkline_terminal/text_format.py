@@ -9,7 +9,14 @@ from typing import Any
 from msgspec import UnsetType
 
 from trunkline import ToolCall
-from trunkline.api.channel import DECIDED_BY_DEADLINE, Answerer, chosen, describe_decider, format_result
+from trunkline.api.channel import (
+    DECIDED_BY_DEADLINE,
+    Answerer,
+    Sentences,
+    chosen,
+    describe_decider,
+    format_result,
+)
 from trunkline.api.model import Usage
 from trunkline.api.text import display_width, to_local_time, unwrap_tool_result
 from trunkline.api.turn import ApprovalRequested, ApprovalSettled, TurnEnded
@@ -205,10 +212,10 @@ def status_bar(first: Iterable[str], title: str, rest: Iterable[str], width: int
 _BETWEEN = " · "
 
 
-def ending_text(ended: TurnEnded) -> str:
+def ending_text(ended: TurnEnded, say: Sentences) -> str:
     """Return a sentence about how a turn ended; empty when it simply ended."""
     if is_failed(ended):
-        sentence = ended.sentence or "The turn failed."
+        sentence = say.translate(ended.sentence or "The turn failed.")
         sentence = f"{sentence} ({ended.code})" if ended.code else sentence
         return f"{sentence}\n{ended.detail}" if ended.detail else sentence
     return _ENDINGS.get(ended.reason, "")

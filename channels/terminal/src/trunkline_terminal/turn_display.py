@@ -12,7 +12,7 @@ import msgspec
 
 from trunkline import ApprovalDetail, RemoteFault, Unavailable
 from trunkline.api.bus import Backoff
-from trunkline.api.channel import ApprovalDecision, Gateway, approval_words
+from trunkline.api.channel import ApprovalDecision, Gateway, Sentences, approval_words
 from trunkline.api.model import Usage
 from trunkline.api.tool import StoredResult
 from trunkline.api.turn import (
@@ -249,13 +249,14 @@ class TurnDisplay:
         if _is_question(event):
             assert isinstance(event.detail, ApprovalDetail)
             text = await self._screen.ask(
-                _question_text(event), text_format.question_prompt(event.detail.options)
+                _question_text(event, self._gateway.sentences),
+                text_format.question_prompt(event.detail.options),
             )
             return None if text is None else ApprovalDecision(id, True, answer=text)
         question = text_format.SCOPE_PROMPT if _is_wide(event) else text_format.ALLOW_PROMPT
         if isinstance(event.detail, ApprovalDetail) and event.detail.kind == "diff":
             question = replace(question, diff=True)
-        answer = await self._screen.ask(_question_text(event), question)
+        answer = await self._screen.ask(_question_text(event, self._gateway.sentences), question)
         if answer is None:
             return None
         return ApprovalDecision(id, answer != "no", "once" if answer == "no" else answer)
@@ -296,7 +297,7 @@ class TurnDisplay:
             )
         self._tools.clear()
         failed = text_format.is_failed(event)
-        if sentence := text_format.ending_text(event):
+        if sentence := text_format.ending_text(event, self._gateway.sentences):
             self._screen.note(sentence, "error" if failed else "warning")
         if hint := text_format.ending_hint(event):
             self._screen.note(hint)
@@ -317,16 +318,17 @@ class TurnDisplay:
         )
 
 
-def _question_text(event: ApprovalRequested) -> str:
+def _question_text(event: ApprovalRequested, say: Sentences) -> str:
     """The question with what would be done; of a question without that, the call's arguments."""
-    words_of_it = approval_words(event.question, event.detail)
-    if words_of_it == event.question:
-        words_of_it = f"{event.question}\n  {text_format.call_label(event.call, 400)}"
+    question = say.translate(event.question)
+    words_of_it = approval_words(event.question, event.detail, say)
+    if words_of_it == question:
+        words_of_it = f"{question}\n  {text_format.call_label(event.call, 400)}"
     if not isinstance(event.detail, msgspec.UnsetType) and event.detail.shape:
-        words_of_it += f"\nc or a also allows later calls like this one: {event.detail.covers}"
+        words_of_it += f"\n{say('terminal.wider', calls=event.detail.covers)}"
     if not isinstance(event.expires_at, msgspec.UnsetType):
-        late = "the agent goes on without an answer" if _is_question(event) else "the call is denied"
-        words_of_it += f"\nIf you do not answer by {text_format.format_deadline(event.expires_at)}, {late}."
+        late = "terminal.late.question" if _is_question(event) else "terminal.late"
+        words_of_it += f"\n{say(late, time=text_format.format_deadline(event.expires_at))}"
     return words_of_it
 
 

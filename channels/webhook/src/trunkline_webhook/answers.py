@@ -16,7 +16,7 @@ async def read_answer(
     """Return how a turn ended, its text and its files, when it has ended. A turn that is no longer kept ended with
     ``error``, and the text says so. Raises nothing.
     """
-    text, position = TurnText(), ""
+    text, position = TurnText(say=gateway.sentences), ""
     while True:
         watch = gateway.watch(conversation, turn, after=position)
         try:
@@ -26,7 +26,7 @@ async def read_answer(
                 if isinstance(event, TurnEnded):
                     return event.reason, text.text, text.files
         except RemoteFault as fault:
-            return "error", fault.message, ()
+            return "error", text.say.translate(fault.message), ()
         except Unavailable:
             await anyio.sleep(AGAIN)
         position = watch.position

@@ -16,6 +16,7 @@ from trunkline.api.channel import (
     Gateway,
     OutboundDelivery,
     PostRefused,
+    Sentences,
     approval_news,
 )
 from trunkline.api.tool import Approval
@@ -94,7 +95,7 @@ class WebhookDeliveries:
         kind: EventType = "approval.requested" if approval.settled is None else "approval.settled"
         id = f"{kind}:{approval.id}:{webhook}"
         if await self._ledger.find(id) is None:
-            data = _approval_data(approval)
+            data = _approval_data(approval, self._gateway.sentences)
             details = {"began": began_now(), "kind": kind, "data": msgspec.json.encode(data).decode()}
             await self.add(DeliveryState(id=id, place=webhook, details=details))
 
@@ -158,13 +159,13 @@ def began_now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def _approval_data(approval: Approval) -> ApprovalData:
+def _approval_data(approval: Approval, say: Sentences) -> ApprovalData:
     return ApprovalData(
         id=approval.id,
         block=approval.block,
         channel=approval.channel or "",
-        question=approval.question,
-        text=printable(approval_news(approval)),
+        question=say.translate(approval.question),
+        text=printable(approval_news(approval, say=say)),
         expires_at=approval.expires_at,
         allowed=None if approval.settled is None else approval.settled.allow,
     )

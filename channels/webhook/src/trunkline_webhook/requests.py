@@ -12,8 +12,6 @@ from trunkline_webhook.app import WebhookRequest, WebhookResponse
 from trunkline_webhook.deliveries import WebhookDeliveries, began_now
 from trunkline_webhook.settings import ACCOUNT, Webhook, WebhookSettings
 
-NOT_THE_OWNER = "Only the owner decides about calls, and not through this webhook."
-
 
 class WebhookRequests:
     """Accepts the requests of all webhooks.
@@ -62,7 +60,11 @@ class WebhookRequests:
         """Carry out a decision and return what to say; None for a message to the agent."""
         if webhook.prompt or parse_decision(text) is None:
             return None
-        return await decide_by_words(self._gateway, text) if webhook.decides else NOT_THE_OWNER
+        return (
+            await decide_by_words(self._gateway, text)
+            if webhook.decides
+            else self._gateway.sentences("decision.not_here")
+        )
 
     async def _send(self, request: WebhookRequest, webhook: Webhook) -> MessageAccepted:
         thread = request.message.thread

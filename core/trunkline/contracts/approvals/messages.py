@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from trunkline.contracts.policies.messages import Policy
+from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES, Sentences
 from trunkline_bus import Payload, key_of
 
 ApprovalScope = Literal["once", "conversation", "always"]
@@ -24,20 +25,23 @@ stopped; or the turn ended otherwise. Empty if a person decided, or if no decisi
 CANCELLED_BY_PANIC = "panic"
 """The name recorded as the canceller of turns that panic ended."""
 
-_PLACES = {"cli": "on the command line", "terminal": "in the terminal", "http": "over HTTP"}
+_PLACES = frozenset({"cli", "terminal", "http"})
+"""Channels that have words of their own."""
 
 
-def describe_decider(by: str) -> str:
-    """Return the decider in words. A channel decides on behalf of the owner, or knows people by their own ids."""
+def describe_decider(by: str, say: Sentences = ENGLISH_SENTENCES) -> str:
+    """Return the decider in words that follow ``by``. A channel decides on behalf of the owner, or knows people by
+    their own ids.
+    """
     if by == "owner":
-        return "the owner"
+        return say("by.owner")
     kind, _, name = by.partition(":")
-    return f"the owner {describe_channel(name)}" if kind == "channel" else by
+    return say("by.owner.place", place=describe_channel(name, say)) if kind == "channel" else by
 
 
-def describe_channel(name: str) -> str:
+def describe_channel(name: str, say: Sentences = ENGLISH_SENTENCES) -> str:
     """Return in words through which channel somebody speaks, such as "in the terminal"."""
-    return _PLACES.get(name, f"in {name}")
+    return say(f"place.{name}") if name in _PLACES else say("place.other", channel=name)
 
 
 def describe_withdrawal(why: WithdrawalReason, by: str) -> str:

@@ -89,6 +89,7 @@ class GetNoticePreferences(Payload, frozen=True, kw_only=True, tag="gateway.noti
 
 
 class NoticePreferencesFound(Payload, frozen=True, kw_only=True, tag="gateway.notices-found.v1"):
-    """The owner's preferences for notices."""
+    """The owner's preferences for notices, and the language of what channels say."""
 
     preferences: NoticePreferences
+    language: str = "en"

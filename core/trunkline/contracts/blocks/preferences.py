@@ -14,7 +14,8 @@ PREFERENCES = "preferences.toml"
 
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """The owner's settings for all blocks. Those that a turn uses are as in ``BlockConfig``; ``notices`` says how the
-    owner wants to be told. Unknown keys are ignored; plugins may read them.
+    owner wants to be told, and ``language`` (a BCP 47 tag such as ``de``) in which language channels speak. Unknown
+    keys are ignored; plugins may read them.
     """
 
     renamed: ClassVar[Mapping[str, tuple[str, str]]] = RENAMED_KEYS
@@ -24,6 +25,7 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     discovery: Discovery | None = None
     always_send: tuple[str, ...] | None = None
     notices: NoticePreferences = NoticePreferences()
+    language: str = "en"
 
     def __post_init__(self) -> None:
         check_models(self.models)

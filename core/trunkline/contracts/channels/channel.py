@@ -22,6 +22,7 @@ from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
 from trunkline.contracts.models.abilities_client import ModelAbilities
 from trunkline.contracts.models.listing import AdapterListing
+from trunkline.contracts.sentences.sentences import Sentences
 from trunkline.contracts.turns.begun_turn import BegunTurn
 from trunkline.contracts.turns.context_view import ContextView
 from trunkline.contracts.turns.feed_messages import FeedEvent
@@ -61,6 +62,9 @@ class Gateway(Protocol):
     Errors: every async method raises Unavailable when no gateway answers, and RemoteFault with a code and a sentence
     for people. The code is ``engine_unavailable`` if a worker behind the gateway does not answer.
     """
+
+    sentences: Sentences
+    """The sentences of the platform and of plugins, in the language that the owner prefers. The language may change."""
 
     async def send(self, message: SendMessage) -> MessageAccepted:
         """Send a message. When this returns, the message is on disk and will be answered, even if every process is

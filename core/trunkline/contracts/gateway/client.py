@@ -73,6 +73,7 @@ from trunkline.contracts.gateway.messages import (
 )
 from trunkline.contracts.models.abilities_client import BlockAbilities
 from trunkline.contracts.models.listing import LISTING_SECONDS, AdapterListing, ListModels, ModelListings
+from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES, Sentences
 from trunkline.contracts.turns.begun_turn import BegunTurn, read_begun_turn
 from trunkline.contracts.turns.context_view import ContextView, GetContext
 from trunkline.contracts.turns.conversation_turns import ConversationTurns
@@ -95,7 +96,8 @@ STOPPING = 30.0
 class GatewayClient:
     """The gateway's client for channels and commands: a ``Gateway`` with further methods for commands. ``channel`` is
     the channel's name and a subject key. ``timeout`` is how long to retry, in seconds. ``shows`` is the channel's
-    description of the form in which people see an answer; the client adds it to each message.
+    description of the form in which people see an answer; the client adds it to each message. ``sentences`` are those
+    of the platform, for a channel.
 
     Guarantees: what a request changes is stored when its method returns. A request that may be repeated is sent again
     until a gateway answers or ``timeout`` has passed.
@@ -107,7 +109,16 @@ class GatewayClient:
     for people. The code is ``engine_unavailable`` if a worker behind the gateway does not answer.
     """
 
-    def __init__(self, bus: Bus, channel: str, *, timeout: float = 20.0, shows: str = "") -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        channel: str,
+        *,
+        timeout: float = 20.0,
+        shows: str = "",
+        sentences: Sentences = ENGLISH_SENTENCES,
+    ) -> None:
+        self.sentences = sentences
         self._bus = bus
         self._shows = shows
         self._channel = channel

@@ -14,6 +14,7 @@ from trunkline.contracts.conversations.messages import (
     Usage,
 )
 from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
+from trunkline.contracts.sentences.catalogue import Sentence
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.contracts.turns.lanes import Trigger
 from trunkline.contracts.turns.messages import FinishReason, ResponseRequest
@@ -224,11 +225,13 @@ class TurnView(Payload, frozen=True, kw_only=True, tag="gateway.turn-view.v1"):
 class TellOwner(Payload, frozen=True, kw_only=True, tag="channels.tell-owner.v1"):
     """A message to the owner that answers none. With ``notice``, an id, the owner's preferences for its ``kind`` decide
     whether this channel tells it and when; it happened ``at``. A ``message`` is from the agent of the block, and the
-    channel says so; any other text is the platform's.
+    channel says so; any other text is the platform's. The channel puts ``sentences`` above the text into the owner's
+    language.
     """
 
     block: str
-    text: str
+    text: str = ""
+    sentences: tuple[Sentence, ...] = ()
     kind: NoticeKind = "message"
     notice: str = ""
     at: datetime | None = None

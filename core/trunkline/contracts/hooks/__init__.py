@@ -16,7 +16,7 @@ it. Its objects are missing; in place of a guard's objects every call that it gu
 skipped, but ``trunkline_stop_turn`` ends the turn.
 """
 
-from trunkline.contracts.hooks.channels import trunkline_channels, trunkline_render
+from trunkline.contracts.hooks.channels import trunkline_channels, trunkline_render, trunkline_sentences
 from trunkline.contracts.hooks.common import (
     trunkline_bus_middleware,
     trunkline_commands,
@@ -97,6 +97,7 @@ __all__ = [
     "trunkline_route",
     "trunkline_sandboxes",
     "trunkline_select_model",
+    "trunkline_sentences",
     "trunkline_static_sites",
     "trunkline_stop_turn",
     "trunkline_tool_middleware",

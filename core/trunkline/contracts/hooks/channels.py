@@ -14,6 +14,7 @@ from trunkline.contracts.hooks.markers import hookspec
 if TYPE_CHECKING:
     from trunkline.contracts.channels.channel import Channel
     from trunkline.contracts.plugins.extensions import PluginSettings
+    from trunkline.contracts.sentences.catalogue import SentenceCatalogue
     from trunkline.contracts.turns.feed_messages import FeedEvent
 
 
@@ -50,5 +51,22 @@ def trunkline_render(event: "FeedEvent", channel: str) -> str | None:
     @trunkline.hookimpl
     def trunkline_render(event, channel):
         return "(thinking)" if isinstance(event, ReasoningDelta) else None
+    ```
+    """
+
+
+@hookspec
+def trunkline_sentences(settings: "PluginSettings") -> "Iterable[SentenceCatalogue]":
+    """Add sentences that people meet in channels: a language, or the plugin's own sentences in several languages. The
+    first one with a key counts in each language, so the platform's own sentences cannot be replaced. Missing ones are
+    in English.
+
+    ```python
+    import trunkline
+    from trunkline.api.channel import SentenceCatalogue
+
+    @trunkline.hookimpl
+    def trunkline_sentences():
+        return [SentenceCatalogue("fr", {"button.once": "Permettre une fois"})]
     ```
     """

@@ -40,8 +40,6 @@ T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds between two attempts to reach the service or the gateway: doubled each time."""
 
-LINKED = "You are linked as the owner. Write a message, and the agent answers. /help lists the commands."
-
 
 class AccountSession(ABC):
     """Takes messages of the owner to the gateway, and answers to the service. A subclass implements ``receive``.
@@ -118,7 +116,7 @@ class AccountSession(ABC):
     async def decide(self, words: str) -> str:
         """Carry out the words of a button, and return what to say. Waits while the gateway is away. Raises nothing."""
         said = await self._when_available(lambda: decide_by_words(self.gateway, words))
-        return said or "This button means nothing any more."
+        return said or self.gateway.sentences("button.unknown")
 
     async def run_command(self, message: ChatMessage) -> str:
         """Carry out a command that is answered beside the chat, and return what to say. Waits while the gateway is
@@ -148,7 +146,7 @@ class AccountSession(ABC):
             lambda: self.gateway.link_sender(message.text, sender, message.place, name)
         )
         if linked:
-            await self.answer(replace(message, command="", reply=LINKED))
+            await self.answer(replace(message, command="", reply=self.gateway.sentences("person.linked")))
             self._tasks.start_soon(self._notices.show_waiting, message.place)
         return linked
 
@@ -189,9 +187,9 @@ class AccountSession(ABC):
         try:
             return await self._send(message)
         except FileRefused as refused:
-            return refused.sentence
+            return self.gateway.sentences.translate(refused.sentence)
         except RemoteFault as fault:
-            return fault.message
+            return self.gateway.sentences.translate(fault.message)
 
     async def _send(self, message: ChatMessage) -> MessageAccepted:
         state = await self.chats.get(message.chat)
@@ -205,7 +203,9 @@ class AccountSession(ABC):
         )
         if message.files is not None:
             files = await message.files()
-            wanted = await message_with_files(wanted, files, self.gateway.abilities(state.block))
+            wanted = await message_with_files(
+                wanted, files, self.gateway.abilities(state.block), self.gateway.sentences
+            )
         try:
             accepted = await self.gateway.send(wanted)
         except RemoteFault as fault:

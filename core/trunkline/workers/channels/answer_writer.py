@@ -11,13 +11,10 @@ from trunkline.errors import Unavailable
 from trunkline.workers.channels.attached_chats import ASKED
 from trunkline.workers.channels.chat_posts import ChatPosts
 from trunkline.workers.channels.delivery_ledger import OutboundDelivery, PostRefused
-from trunkline.workers.channels.letter_channel import FILE_NOT_SHOWN, TurnText
+from trunkline.workers.channels.letter_channel import TurnText, nothing_said
 from trunkline_bus import RemoteFault
 
 log = logging.getLogger(__name__)
-
-NOTHING = {"cancelled": "Stopped.", "stop": "The answer is empty."}
-"""What stands for an answer without text, by the reason of its end."""
 
 AGAIN = 1.0
 """Seconds after which a feed that cannot be read is read again."""
@@ -71,7 +68,7 @@ class AnswerWriter:
         self._delivery = delivery
         self._edit_seconds = edit_seconds
         self._writer = PostWriter(posts, delivery)
-        self._text = TurnText(chat=chat)
+        self._text = TurnText(chat=chat, say=gateway.sentences)
         self._asked = delivery.state.details.get(ASKED, "")
         self._changed = anyio.Event()
         if self._asked:
@@ -104,13 +101,13 @@ class AnswerWriter:
 
     async def _show_text(self, not_sent: Sequence[str]) -> None:
         """Show the whole text, with notices of the files that are not sent."""
-        notes = [FILE_NOT_SHOWN.format(notice) for notice in not_sent]
+        notes = [self._text.say("answer.file", file=notice) for notice in not_sent]
         text = "\n\n".join(part for part in (self._text.text, *notes) if part)
         if not text and not self._text.files:
-            text = NOTHING.get(self._reason, NOTHING["stop"])
+            text = nothing_said(self._reason, self._text.say)
         contents = self._drawn(text)
         if not contents and not self._text.files:
-            contents = self._drawn(NOTHING["stop"])
+            contents = self._drawn(nothing_said("stop", self._text.say))
         await self._writer.show(contents)
 
     async def _show_files(self, contents: Sequence[tuple[str, str]]) -> list[str]:
@@ -151,7 +148,7 @@ class AnswerWriter:
             try:
                 await self._read(watch)
             except RemoteFault as fault:
-                self._text.below = [fault.message]
+                self._text.below = [self._text.say.translate(fault.message)]
                 self._end()
             except Unavailable:
                 position = watch.position

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from trunkline._util.text import one_line
 from trunkline.contracts.approvals.messages import Approval
+from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES, Sentences
 
 MAX_LABEL = 40
 """Characters of a button's label: what a phone shows of it."""
@@ -20,7 +21,7 @@ class Button:
     words: str
 
 
-def approval_buttons(approval: Approval) -> tuple[Button, ...]:
+def approval_buttons(approval: Approval, say: Sentences = ENGLISH_SENTENCES) -> tuple[Button, ...]:
     """Return the buttons of an approval that waits, none for one that is settled. A service without buttons shows the
     words, as ``approval_news`` does.
     """
@@ -30,14 +31,14 @@ def approval_buttons(approval: Approval) -> tuple[Button, ...]:
     if approval.detail.is_question:
         options = enumerate(approval.detail.options[:MAX_OPTIONS], 1)
         answers = (Button(_label(option), f"answer {id} {number}") for number, option in options)
-        return (*answers, Button("Leave it unanswered", f"deny {id}"))
+        return (*answers, Button(say("button.skip"), f"deny {id}"))
     wider = (
-        Button("Allow in this conversation", f"approve {id} conversation"),
-        Button("Always allow", f"approve {id} always"),
+        Button(say("button.conversation"), f"approve {id} conversation"),
+        Button(say("button.always"), f"approve {id} always"),
     )
     return (
-        Button("Allow once", f"approve {id}"),
-        Button("Deny", f"deny {id}"),
+        Button(say("button.once"), f"approve {id}"),
+        Button(say("button.deny"), f"deny {id}"),
         *(wider if approval.detail.shape else ()),
     )
 

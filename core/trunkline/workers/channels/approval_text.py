@@ -9,14 +9,15 @@ import msgspec
 from trunkline._util.local_time import format_local_time
 from trunkline._util.text import QUOTED, printable
 from trunkline.contracts.approvals.messages import (
+    CANCELLED_BY_PANIC,
     DECIDED_BY_DEADLINE,
     Approval,
     ApprovalDetail,
     ApprovalScope,
     describe_decider,
-    describe_withdrawal,
 )
 from trunkline.contracts.channels.channel import Gateway
+from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES, Sentences
 
 _ID = r"(?P<id>[a-z2-7]{5}-[a-z2-7]{5})"
 _BEGINNING = r"(?P<id>[a-z2-7]{2,5}(-[a-z2-7]{0,5})?)"
@@ -59,67 +60,89 @@ def parse_decision(text: str, *, short: bool = False) -> ApprovalDecision | None
     return ApprovalDecision(found["id"].lower(), allow, scope if allow else "once")
 
 
-def approval_words(question: str, detail: ApprovalDetail | msgspec.UnsetType) -> str:
+def approval_words(
+    question: str, detail: ApprovalDetail | msgspec.UnsetType, say: Sentences = ENGLISH_SENTENCES
+) -> str:
     """Return the question, followed by the call that needs approval, or by the proposed answers.
 
     Each line of text that is not from the platform has a mark, so that no such line looks like the platform's.
     """
+    asked = say.translate(question)
     if isinstance(detail, msgspec.UnsetType) or not detail.text:
-        return question
-    text = "\n".join(f"{QUOTED}{line}".rstrip() for line in printable(detail.text).split("\n"))
-    more = f"\n(… {detail.left_out} more characters)" if detail.left_out else ""
-    proposed = "".join(f"\n  {number}. {option}" for number, option in enumerate(detail.options, 1))
-    return f"{question}\n{text}{more}{proposed}"
+        return asked
+    lines = [f"{QUOTED}{line}".rstrip() for line in printable(detail.text).split("\n")]
+    if detail.left_out:
+        lines.append(say("approval.left_out", count=detail.left_out))
+    lines += [f"  {number}. {option}" for number, option in enumerate(detail.options, 1)]
+    return "\n".join([asked, *lines])
 
 
-def approval_news(approval: Approval, *, before: str = "", wider_by: str = "[conversation|always]") -> str:
+def approval_news(
+    approval: Approval,
+    *,
+    before: str = "",
+    wider_by: str = "[conversation|always]",
+    say: Sentences = ENGLISH_SENTENCES,
+) -> str:
     """Return the text that announces the current state of an approval.
 
     ``before`` is a prefix for the commands ``approve`` and ``deny``, ``wider_by`` the notation of a wider
-    scope.
+    scope, ``say`` the language.
     """
-    where = f"block {approval.block}, from {approval.channel or 'here'}"
+    where = (
+        say("approval.where", block=approval.block, channel=approval.channel)
+        if approval.channel
+        else say("approval.where.here", block=approval.block)
+    )
     if approval.settled is not None:
-        return f"{_outcome(approval)} ({approval.id}, {where}): {approval.question}"
+        question = say.translate(approval.question)
+        return say(
+            "approval.settled",
+            outcome=_outcome(approval, say),
+            id=approval.id,
+            where=where,
+            question=question,
+        )
+    time, begin = format_local_time(approval.expires_at), "waiting" if approval.reminded_at else "needed"
+    kind = "question" if approval.detail.is_question else "approval"
+    lines = [
+        say(f"{kind}.{begin}", where=where, time=time),
+        approval_words(approval.question, approval.detail, say),
+    ]
+    deny = f"{before}deny {approval.id}"
     if approval.detail.is_question:
-        return _question_news(approval, where, before)
-    begin = "Still waiting for a decision" if approval.reminded_at else "A decision is needed"
-    wider = (
-        f"\nconversation or always also allows later calls like this one: {approval.detail.covers}"
-        if approval.detail.shape
-        else ""
-    )
-    how = f"{before}approve {approval.id}" + (f" {wider_by}" if wider else "")
-    return (
-        f"{begin} ({where}), until {format_local_time(approval.expires_at)}. After that the call is denied.\n"
-        f"{approval_words(approval.question, approval.detail)}{wider}\n"
-        f"To answer: {how}, or {before}deny {approval.id}"
-    )
+        how = "question.how.options" if approval.detail.options else "question.how"
+        return "\n".join([*lines, say(how, answer=f"{before}answer {approval.id}", deny=deny)])
+    approve = f"{before}approve {approval.id}"
+    if approval.detail.shape:
+        lines.append(say("approval.wider", calls=approval.detail.covers))
+        approve = f"{approve} {wider_by}"
+    return "\n".join([*lines, say("approval.how", approve=approve, deny=deny)])
 
 
-def _question_news(approval: Approval, where: str, before: str) -> str:
-    begin = "Still waiting for an answer" if approval.reminded_at else "An answer is needed"
-    words = "your words, or a number" if approval.detail.options else "your words"
-    return (
-        f"{begin} ({where}), until {format_local_time(approval.expires_at)}.\n"
-        f"{approval_words(approval.question, approval.detail)}\n"
-        f"To answer: {before}answer {approval.id} ({words}), or {before}deny {approval.id} to leave it unanswered. "
-        "An answer allows nothing."
-    )
+def decision_news(approval: Approval, verdict: ApprovalDecision, say: Sentences) -> str:
+    """Return what to say to whoever has just decided about an approval or answered a question."""
+    if approval.detail.is_question:
+        key = "decision.answered" if verdict.allow else "decision.unanswered"
+        return say(f"{key}.question", question=approval.detail.text)
+    key = "decision.allowed" if verdict.allow else "decision.denied"
+    return say(key, question=say.translate(approval.question))
 
 
-def _outcome(approval: Approval) -> str:
+def _outcome(approval: Approval, say: Sentences) -> str:
     settled = approval.settled
     assert settled is not None
+    by = describe_decider(settled.by, say)
     if settled.withdrawn:
-        return f"Withdrawn, because {describe_withdrawal(settled.withdrawn, settled.by)}"
+        panic = settled.by == CANCELLED_BY_PANIC
+        return say(f"outcome.withdrawn.{'panic' if panic else settled.withdrawn}", by=by)
     if approval.detail.is_question:
         if settled.by == DECIDED_BY_DEADLINE:
-            return "No one answered in time"
-        return f"{'Answered' if settled.allow else 'Left unanswered'} by {describe_decider(settled.by)}"
+            return say("outcome.unanswered.late")
+        return say("outcome.answered" if settled.allow else "outcome.unanswered", by=by)
     if settled.by == DECIDED_BY_DEADLINE:
-        return "No one decided in time, so the call was denied"
-    return f"{'Allowed' if settled.allow else 'Denied'} by {describe_decider(settled.by)}"
+        return say("outcome.late")
+    return say("outcome.allowed" if settled.allow else "outcome.denied", by=by)
 
 
 def chosen(answer: str, options: Sequence[str]) -> str:

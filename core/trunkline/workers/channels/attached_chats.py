@@ -20,6 +20,7 @@ from trunkline.contracts.approvals.messages import describe_channel
 from trunkline.contracts.channels.channel import Gateway
 from trunkline.contracts.channels.records import ChannelRecord, RecordChanged
 from trunkline.contracts.conversations.messages import ConversationSummary, Message
+from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES, Sentences
 from trunkline.contracts.turns.begun_turn import BegunTurn
 from trunkline.errors import Unavailable
 from trunkline.workers.channels.delivery_ledger import DeliveryLedger, DeliveryState, OutboundDelivery
@@ -196,7 +197,7 @@ class AttachedChats:
         id = f"{_DELIVERY}{begun.turn}:{chat.chat}"
         if await self._ledger.find(id) is not None:
             return None
-        details = {**chat.details, CHAT_KEY: chat.chat, ASKED: quote_message(begun)}
+        details = {**chat.details, CHAT_KEY: chat.chat, ASKED: quote_message(begun, self._gateway.sentences)}
         return await self._ledger.open(
             DeliveryState(
                 id=id, place=chat.place, details=details, conversation=begun.conversation, turn=begun.turn
@@ -229,24 +230,27 @@ def is_of_attached_chat(delivery: OutboundDelivery) -> bool:
     return delivery.state.id.startswith(_DELIVERY)
 
 
-def quote_message(begun: BegunTurn) -> str:
+def quote_message(begun: BegunTurn, say: Sentences = ENGLISH_SENTENCES) -> str:
     """Return the message of a turn as a quotation in Markdown, with its author and channel; "" without a message.
     Raises nothing.
     """
     if begun.message is None:
         return ""
-    return _quoted(describe_speaker(begun), begun.message)
+    return _quoted(describe_speaker(begun, say), begun.message)
 
 
-def describe_speaker(begun: BegunTurn) -> str:
+def describe_speaker(begun: BegunTurn, say: Sentences = ENGLISH_SENTENCES) -> str:
     """Return who wrote the message of a turn, and where, such as "You, in the terminal". Raises nothing."""
     is_owner = begun.actor == "owner" or begun.actor.startswith("channel:")
-    return f"{'You' if is_owner else begun.actor}, {describe_channel(begun.channel)}"
+    place = describe_channel(begun.channel, say)
+    return (
+        say("speaker.you", place=place) if is_owner else say("speaker.other", name=begun.actor, place=place)
+    )
 
 
-def quote_steering(message: Message) -> str:
+def quote_steering(message: Message, say: Sentences = ENGLISH_SENTENCES) -> str:
     """Return a message that was added to a running turn as a quotation in Markdown. Raises nothing."""
-    return _quoted("Added", message)
+    return _quoted(say("speaker.added"), message)
 
 
 def _quoted(label: str, message: Message) -> str:

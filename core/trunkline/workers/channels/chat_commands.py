@@ -12,8 +12,14 @@ from trunkline.contracts.channels.channel import Gateway
 from trunkline.contracts.conversations.messages import ListConversations, utc_now
 from trunkline.contracts.costs.budget_text import format_amount
 from trunkline.contracts.costs.report_messages import CostSum
+from trunkline.contracts.sentences.sentences import Sentences
 from trunkline.errors import TrunklineError, Unavailable
-from trunkline.workers.channels.approval_text import parse_decision, submit_decision, waiting_approval
+from trunkline.workers.channels.approval_text import (
+    decision_news,
+    parse_decision,
+    submit_decision,
+    waiting_approval,
+)
 from trunkline.workers.channels.attached_chats import AttachedChats
 from trunkline.workers.channels.chat_message import ChatMessage
 from trunkline.workers.channels.chats import Chats, ChatState
@@ -21,20 +27,10 @@ from trunkline.workers.channels.conversation_lookup import conversation_found
 from trunkline.workers.channels.model_command import describe_answerer, run_model_command
 from trunkline_bus import RemoteFault
 
-CHAT_COMMANDS = {
-    "new": "Begin a new conversation",
-    "block": "Show the agents, or talk with another: /block NAME",
-    "model": "Show or choose the model: /model NAME",
-    "status": "Who answers here, and what runs",
-    "stop": "Stop the running answer",
-    "approve": "Allow a call: /approve ID",
-    "deny": "Deny a call: /deny ID",
-    "cost": "What this conversation and this day cost",
-    "attach": "Show all of a conversation here: /attach ID",
-    "detach": "Show only what is asked here",
-    "help": "List the commands",
-}
-"""The commands that a menu shows, with what each does."""
+CHAT_COMMANDS = (
+    "new", "block", "model", "status", "stop", "approve", "deny", "cost", "attach", "detach", "help",
+)  # fmt: skip
+"""The commands that a menu shows."""
 
 LISTED = 8
 """The number of conversations that /attach lists."""
@@ -43,8 +39,6 @@ _COMMAND = re.compile(r"/(?P<name>[a-z]+)(?:\s+(?P<words>.*))?", re.IGNORECASE |
 
 COST_SPAN = timedelta(days=90)
 """The time for which the costs of a conversation are summed."""
-
-NO_CONVERSATION = "There is no conversation yet: send a message first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +59,18 @@ class _Call:
     def words(self) -> str:
         return self.message.text
 
+    @property
+    def say(self) -> Sentences:
+        return self.gateway.sentences
+
     async def remember(self, **changes: object) -> None:
         state = msgspec.structs.replace(self.state, **changes)
         await self.chats.put(self.chat, state)
+
+
+def command_menu(say: Sentences) -> dict[str, str]:
+    """Return the commands that a menu shows, with what each does. Raises nothing."""
+    return {name: say(f"menu.{name}") for name in CHAT_COMMANDS}
 
 
 def parse_chat_command(text: str) -> tuple[str, str]:
@@ -82,86 +85,86 @@ async def run_chat_command(
     """Carry out a command of the owner, and return what to say. Raises Unavailable if no gateway answers."""
     run = _RUN.get(message.command)
     if run is None:
-        return f"There is no command /{message.command}. /help lists the commands."
+        return gateway.sentences("command.unknown", command=message.command)
     try:
         return await run(_Call(gateway, chats, attached, message, await chats.get(message.chat)))
     except RemoteFault as fault:
-        return fault.message
+        return gateway.sentences.translate(fault.message)
 
 
 async def decide_by_words(gateway: Gateway, words: str) -> str | None:
     """Carry out a decision about a call, and return what to say; None if the words are no decision."""
-    verdict = parse_decision(words, short=True)
+    say, verdict = gateway.sentences, parse_decision(words, short=True)
     if verdict is None:
         return None
     try:
         approval = await waiting_approval(gateway, verdict.id)
         if approval is None:
-            return f"No pending approval has the id {verdict.id}."
+            return say("decision.unknown", id=verdict.id)
         await submit_decision(gateway, approval, verdict)
     except RemoteFault as fault:
-        return fault.message
+        return say.translate(fault.message)
     if approval.detail.is_question:
-        return "Answered." if verdict.allow else "Left unanswered."
-    return f"{'Allowed' if verdict.allow else 'Denied'}: {approval.question}"
+        return say("decision.answered" if verdict.allow else "decision.unanswered")
+    return decision_news(approval, verdict, say)
 
 
 async def _help(call: _Call) -> str:
-    lines = [f"/{name} - {text}" for name, text in CHAT_COMMANDS.items()]
-    return "\n".join(["Write a message, and the agent answers.", "", *lines])
+    lines = [f"/{name} - {text}" for name, text in command_menu(call.say).items()]
+    return "\n".join([call.say("command.help"), "", *lines])
 
 
 async def _new(call: _Call) -> str:
     await call.attached.detach(call.chat)
     await call.remember(conversation=None, turn="")
-    return "The next message begins a new conversation."
+    return call.say("command.new")
 
 
 async def _block(call: _Call) -> str:
     names = [block.name for block in await call.gateway.blocks()]
     wanted = call.words
     if not wanted:
-        current = call.state.block or "the default block"
-        return f"Here you talk with {current}. The blocks: {', '.join(names)}. /block NAME chooses another."
+        current = call.state.block or call.say("block.default")
+        return call.say("block.here", block=current, blocks=", ".join(names))
     if wanted not in names:
-        return f"There is no block {wanted}. The blocks: {', '.join(names)}."
+        return call.say("block.missing", block=wanted, blocks=", ".join(names))
     await call.attached.detach(call.chat)
     await call.remember(block=wanted, conversation=None, turn="")
-    return f"Here you talk with {wanted}. The next message begins a new conversation."
+    return call.say("block.chosen", block=wanted)
 
 
 async def _model(call: _Call) -> str:
     if call.state.conversation is None:
-        return NO_CONVERSATION
+        return call.say("command.none")
     return await run_model_command(call.gateway, call.state.conversation, call.words)
 
 
 async def _status(call: _Call) -> str:
     try:
         answerer = await call.gateway.answerer(call.state.block, conversation=call.state.conversation)
-        lines = [describe_answerer(answerer)]
+        lines = [describe_answerer(answerer, call.say)]
     except Unavailable as unavailable:
         lines = [unavailable.sentence]
     waiting = await call.gateway.waiting()
     if call.state.turn:
         turn = await call.gateway.turn(call.state.turn)
-        lines.append(f"Block {turn.block}; the last answer: {turn.status}.")
-    lines.append(f"Calls that wait for a decision: {len(waiting)}.")
+        lines.append(call.say(f"status.turn.{turn.status}", block=turn.block))
+    lines.append(call.say("status.waiting", count=len(waiting)))
     return "\n".join(lines)
 
 
 async def _stop(call: _Call) -> str:
     if not call.state.turn:
-        return "Nothing runs here."
+        return call.say("stop.nothing")
     if (await call.gateway.turn(call.state.turn)).status == "finished":
-        return "Nothing runs here."
+        return call.say("stop.nothing")
     await call.gateway.cancel(call.state.turn)
-    return "Stopping."
+    return call.say("stop.done")
 
 
 async def _decide(call: _Call) -> str:
     said = await decide_by_words(call.gateway, f"{call.message.command} {call.words}")
-    return said or f"Write the id of the call: /{call.message.command} ID"
+    return said or call.say("decision.how", command=call.message.command)
 
 
 async def _cost(call: _Call) -> str:
@@ -170,19 +173,23 @@ async def _cost(call: _Call) -> str:
     lines: list[str] = []
     if call.state.conversation is not None:
         spent = await call.gateway.costs(now - COST_SPAN, conversation=call.state.conversation)
-        lines.append(f"This conversation: {_describe_costs(spent.total)}.")
+        lines.append(call.say("cost.conversation", sum=_describe_costs(spent.total, call.say)))
     spent = await call.gateway.costs(today)
-    lines.append(f"Today, everything: {_describe_costs(spent.total)}.")
+    lines.append(call.say("cost.today", sum=_describe_costs(spent.total, call.say)))
     if spent.unpriced:
-        lines.append(f"Without a price, so not in the sums: {', '.join(spent.unpriced)}.")
+        lines.append(call.say("cost.unpriced", models=", ".join(spent.unpriced)))
     return "\n".join(lines)
 
 
-def _describe_costs(total: CostSum) -> str:
+def _describe_costs(total: CostSum, say: Sentences) -> str:
     """Return a sum in words, such as ``$0.0123 for 4 requests (12,000 tokens in, 800 out)``."""
-    requests = "1 request" if total.requests == 1 else f"{total.requests} requests"
-    tokens = f"{total.usage.input_tokens:,} tokens in, {total.usage.output_tokens:,} out"
-    return f"{format_amount('spend', total.cost)} for {requests} ({tokens})"
+    return say(
+        "cost.sum.one" if total.requests == 1 else "cost.sum",
+        amount=format_amount("spend", total.cost),
+        count=total.requests,
+        input=f"{total.usage.input_tokens:,}",
+        output=f"{total.usage.output_tokens:,}",
+    )
 
 
 async def _attach(call: _Call) -> str:
@@ -201,23 +208,21 @@ async def _attach(call: _Call) -> str:
         call.chat, conversation, place=message.place, details=message.details
     )
     await call.remember(conversation=conversation, block=summary.block)
-    return (
-        f"This chat now shows all of the conversation {summary.title or summary.id} (block {summary.block}), and what "
-        "you write here goes there. /detach ends that."
-    )
+    return call.say("attach.done", conversation=summary.title or summary.id, block=summary.block)
 
 
 async def _list_conversations(call: _Call, shown: str | None) -> str:
+    untitled = call.say("attach.untitled")
     page = await call.gateway.conversations(ListConversations(limit=LISTED))
-    lines = [f"/attach {one.id}\n{one.title or 'without a title'}" for one in page.conversations]
-    begin = f"This chat shows the conversation {shown}." if shown else NO_CONVERSATION
+    lines = [f"/attach {one.id}\n{one.title or untitled}" for one in page.conversations]
+    begin = call.say("attach.shown", conversation=shown) if shown else call.say("command.none")
     return "\n\n".join([begin, *lines])
 
 
 async def _detach(call: _Call) -> str:
     if not await call.attached.detach(call.chat):
-        return "This chat shows only what is asked here already."
-    return "This chat shows only what is asked here. What you write goes to the conversation as before."
+        return call.say("detach.nothing")
+    return call.say("detach.done")
 
 
 _RUN: dict[str, Callable[[_Call], Awaitable[str]]] = {

@@ -14,6 +14,7 @@ from trunkline.contracts.conversations.messages import DocumentFile
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.models.abilities import Audio, TranscriptionRequest
 from trunkline.contracts.models.abilities_client import ModelAbilities
+from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES, Sentences
 from trunkline.errors import CompletionError, ErrorCode, TrunklineError, Unavailable
 
 VOICE_MARK = "[Voice message]"
@@ -45,7 +46,10 @@ class IncomingFile:
 
 
 async def message_with_files(
-    message: SendMessage, files: Sequence[IncomingFile], abilities: ModelAbilities
+    message: SendMessage,
+    files: Sequence[IncomingFile],
+    abilities: ModelAbilities,
+    say: Sentences = ENGLISH_SENTENCES,
 ) -> SendMessage:
     """Return the message with these files, in their order. A voice message becomes text of the message; any other
     recording becomes a text file, so that the model takes what is said there as data.
@@ -61,28 +65,25 @@ async def message_with_files(
         if not file.is_recording:
             documents.append(DocumentFile(media_type=file.media_type, name=file.name, data=file.data))
         elif file.is_voice:
-            words.append(f"{VOICE_MARK} {await _transcript(file, abilities)}")
+            words.append(f"{VOICE_MARK} {await _transcript(file, abilities, say)}")
         else:
-            text = (await _transcript(file, abilities)).encode()
+            text = (await _transcript(file, abilities, say)).encode()
             documents.append(DocumentFile(media_type="text/plain", name=_transcript_name(file), data=text))
     content = "\n\n".join(part for part in words if part.strip())
     return msgspec.structs.replace(message, content=content, documents=tuple(documents))
 
 
-async def _transcript(file: IncomingFile, abilities: ModelAbilities) -> str:
-    kind = "voice message" if file.is_voice else "recording"
+async def _transcript(file: IncomingFile, abilities: ModelAbilities, say: Sentences) -> str:
+    kind = "voice" if file.is_voice else "recording"
     request = TranscriptionRequest(audio=Audio(media_type=file.media_type, data=file.data))
     try:
         heard = await abilities.transcribe(request)
     except CompletionError as error:
         if error.code == ErrorCode.ENGINE_UNAVAILABLE:
             raise Unavailable(str(error)) from error
-        raise FileRefused(
-            f"I could not listen to the {kind}: {error} Write it as text, or name a model that hears: "
-            "`transcribe` in [models].",
-        ) from error
+        raise FileRefused(say(f"message.not_heard.{kind}", problem=error)) from error
     if not heard.text.strip():
-        raise FileRefused(f"There are no words in the {kind}. Write it as text.")
+        raise FileRefused(say(f"message.no_words.{kind}"))
     return heard.text.strip()
 
 

@@ -9,7 +9,7 @@ import json
 import logging
 import os
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from trunkline._util.text import printable
 from trunkline.contracts.channels.channel import Channel, Gateway, TurnStream
 from trunkline.contracts.conversations.messages import Attachment, DocumentFile
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
+from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES, Sentences
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.feed_messages import (
     ApprovalRequested,
@@ -37,6 +38,7 @@ from trunkline.workers.channels.approval_text import (
     ApprovalDecision,
     approval_news,
     approval_words,
+    decision_news,
     parse_decision,
     submit_decision,
     waiting_approval,
@@ -48,14 +50,8 @@ from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
-CUT_NOTE: Mapping[str, str] = {
-    "max_tokens": "The answer was cut at the token limit.",
-    "content_filter": "The provider's content filter ended the answer.",
-}
-"""What is said of an answer that is not complete, by the reason of its end."""
-
-FILE_NOT_SHOWN = "This channel cannot send you the file {}."
-"""A sentence about a file that a channel does not send, with its notice."""
+CUT = ("max_tokens", "content_filter")
+"""The reasons for the end of an answer that is not complete."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 """Seconds between two attempts to reach the gateway: doubled each time."""
@@ -123,7 +119,7 @@ class LetterChannel(Channel):
         this method, and gets their content by ``file_contents``. By default ``show`` is called with a text that names
         them. Raises as ``show`` does.
         """
-        notes = [FILE_NOT_SHOWN.format(file.notice) for file in files]
+        notes = [gateway.sentences("answer.file", file=file.notice) for file in files]
         await self.show(letter, "\n\n".join(part for part in (text, *notes) if part), done=True)
 
     def is_owner(self, letter: Letter) -> bool:
@@ -154,7 +150,7 @@ class LetterChannel(Channel):
                 try:
                     accepted = await self._sent(gateway, letter)
                 except RemoteFault as fault:
-                    await self._answered(letter, fault.message)
+                    await self._answered(letter, gateway.sentences.translate(fault.message))
                 else:
                     tasks.start_soon(self._follow, gateway, letter, accepted)
 
@@ -177,7 +173,7 @@ class LetterChannel(Channel):
                 return accepted
 
     async def _follow(self, gateway: Gateway, letter: Letter, accepted: MessageAccepted) -> None:
-        turn_text, backoff = TurnText(), Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        turn_text, backoff = TurnText(say=gateway.sentences), Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         watch = gateway.watch(accepted.conversation, accepted.turn)
         while True:
             try:
@@ -207,7 +203,7 @@ class LetterChannel(Channel):
         async with aclosing(gateway.approvals()) as approvals:
             async for approval in approvals:
                 try:
-                    await self.tell_owner(printable(approval_news(approval)))
+                    await self.tell_owner(printable(approval_news(approval, say=gateway.sentences)))
                 except Unavailable as unreachable:
                     log.info("approval %s is not shown in %s: %s", approval.id, self.name, unreachable)
 
@@ -215,26 +211,24 @@ class LetterChannel(Channel):
         try:
             said = await self._decided(gateway, letter, verdict)
         except RemoteFault as fault:
-            said = fault.message
+            said = gateway.sentences.translate(fault.message)
         await self._answered(letter, said)
 
     async def _decided(self, gateway: Gateway, letter: Letter, verdict: ApprovalDecision) -> str:
         if not self.is_owner(letter):
-            return "Only the owner decides about calls, and not through this channel."
+            return gateway.sentences("decision.not_here")
         found = await waiting_approval(gateway, verdict.id)
         if found is None:
-            return f"No pending approval has the id {verdict.id}."
+            return gateway.sentences("decision.unknown", id=verdict.id)
         await submit_decision(gateway, found, verdict)
-        if found.detail.is_question:
-            return f"{'Answered' if verdict.allow else 'Left unanswered'}: {found.detail.text}"
-        return f"{'Allowed' if verdict.allow else 'Denied'}: {found.question}"
+        return decision_news(found, verdict, gateway.sentences)
 
     async def _choose_model(self, gateway: Gateway, letter: Letter, name: str) -> None:
         conversation = self._conversations.get(letter.sender)
         if not self.is_owner(letter):
-            said = "Only the owner chooses models, and not through this channel."
+            said = gateway.sentences("model.not_owner")
         elif conversation is None:
-            said = "There is no conversation yet: send a message first."
+            said = gateway.sentences("command.none")
         else:
             try:
                 said = await run_model_command(gateway, conversation, name)
@@ -289,11 +283,16 @@ async def file_contents(gateway: Gateway, files: Sequence[Attachment]) -> list[D
     return found
 
 
+def nothing_said(reason: str, say: Sentences) -> str:
+    """Return what stands for an answer without text, by the reason of its end. Raises nothing."""
+    return say("answer.stopped" if reason == "cancelled" else "answer.empty")
+
+
 @dataclass(slots=True)
 class TurnText:
     """The text of a turn so far: its steps in order, notices about stored results, and the final line; and the files
     that the agent gives. Messages that were added to the turn are quoted, but not those that were written in ``chat``
-    (``AttachedChats.metadata``).
+    (``AttachedChats.metadata``). ``say`` has the language of what the platform says below.
 
     Guarantees: the text follows from the events alone, so that a reader that begins anew has the same text.
 
@@ -304,6 +303,7 @@ class TurnText:
     kept: dict[str, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
     chat: str = ""
+    say: Sentences = ENGLISH_SENTENCES
     added: dict[str, tuple[int, str]] = field(default_factory=dict)
     files: tuple[Attachment, ...] = ()
 
@@ -321,15 +321,17 @@ class TurnText:
                 if not isinstance(event.files, UnsetType):
                     self.files = tuple(dict.fromkeys((*self.files, *event.files)))
             case ApprovalRequested():
-                self.below = [approval_words(event.question, event.detail)]
+                self.below = [approval_words(event.question, event.detail, self.say)]
             case ApprovalSettled():
                 self.below = []
             case MessageSteered(message=message):
                 if not self.chat or message.metadata.get(CHAT_KEY) != self.chat:
                     step = max(self.steps, default=-1)
-                    self.added.setdefault(message.id, (step, quote_steering(message)))
+                    self.added.setdefault(message.id, (step, quote_steering(message, self.say)))
             case TurnEnded():
-                note = event.sentence or CUT_NOTE.get(event.reason, "")
+                note = self.say.translate(event.sentence or "")
+                if not note and event.reason in CUT:
+                    note = self.say(f"answer.{event.reason}")
                 self.below = [note] if note else []
 
     @property

@@ -7,6 +7,7 @@ from trunkline._util.text import printable
 from trunkline.contracts.channels.channel import Gateway
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.models.listing import AdapterListing
+from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES, Sentences
 
 DEFAULT_MODEL = "default"
 """The name that removes the choice."""
@@ -28,26 +29,27 @@ def wanted_model(name: str) -> str | None:
     return None if name.lower() == DEFAULT_MODEL else name
 
 
-def describe_answerer(answerer: Answerer) -> str:
+def describe_answerer(answerer: Answerer, say: Sentences = ENGLISH_SENTENCES) -> str:
     """Return the sentence that says who answers in a conversation."""
     if answerer.problem:
-        return f"No model answers here: {printable(answerer.problem)}"
-    why = "chosen for this conversation" if answerer.chosen else "by the settings of the block and the owner"
-    return f"{printable(answerer.label)} answers here ({why})."
+        return say("model.none", problem=printable(answerer.problem))
+    return say("model.chosen" if answerer.chosen else "model.default", model=printable(answerer.label))
 
 
-def describe_models(answerer: Answerer, listings: Sequence[AdapterListing]) -> str:
+def describe_models(
+    answerer: Answerer, listings: Sequence[AdapterListing], say: Sentences = ENGLISH_SENTENCES
+) -> str:
     """Return who answers, and the models that can be chosen instead."""
     names = [name for listing in listings for name in listing.names]
     silent = [
         f"{one.adapter} ({one.problem})" if one.problem else one.adapter for one in listings if not one.models
     ]
-    lines = [describe_answerer(answerer), "/model NAME chooses another, /model default removes the choice:"]
+    lines = [describe_answerer(answerer, say), say("model.how")]
     lines += [f"  {printable(name)}" for name in names[:MAX_LISTED]]
     if len(names) > MAX_LISTED:
-        lines.append(f"  and {len(names) - MAX_LISTED} more: `trunkline models` lists them.")
+        lines.append(f"  {say('model.more', count=len(names) - MAX_LISTED)}")
     if silent:
-        lines.append(f"No list from {', '.join(silent)}.")
+        lines.append(say("model.silent", adapters=", ".join(silent)))
     return "\n".join(lines)
 
 
@@ -56,5 +58,8 @@ async def run_model_command(gateway: Gateway, conversation: str, name: str) -> s
     ``choose_model`` does.
     """
     if name:
-        return describe_answerer(await gateway.choose_model(conversation, wanted_model(name)))
-    return describe_models(await gateway.answerer(conversation=conversation), await gateway.models())
+        return describe_answerer(
+            await gateway.choose_model(conversation, wanted_model(name)), gateway.sentences
+        )
+    answerer = await gateway.answerer(conversation=conversation)
+    return describe_models(answerer, await gateway.models(), gateway.sentences)

@@ -8,10 +8,12 @@ from datetime import UTC, datetime, timedelta
 import anyio
 import msgspec
 
+from trunkline._util.text import printable
 from trunkline.contracts.blocks.notice_preferences import NoticePreferences
 from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.channels.owner_notice import NOTICE_PREFIX, KeptNotice, OwnerNotice
 from trunkline.contracts.channels.records import ChannelRecord, ChannelRecords, RecordChanged
+from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES, Sentences
 from trunkline.errors import Unavailable
 from trunkline_bus.backoff import Backoff
 
@@ -42,6 +44,7 @@ class NoticeOutbox:
     Args:
         others: Returns the records of another channel.
         preferences: Returns how the owner wants to be told.
+        sentences: The sentences in the owner's language.
         retry_seconds: The longest time between two attempts.
     """
 
@@ -51,6 +54,7 @@ class NoticeOutbox:
         records: ChannelRecords,
         others: Callable[[str], ChannelRecords],
         preferences: Callable[[], Awaitable[NoticePreferences]],
+        sentences: Sentences = ENGLISH_SENTENCES,
         *,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
@@ -58,6 +62,7 @@ class NoticeOutbox:
         self._records = records
         self._others = others
         self._preferences = preferences
+        self._sentences = sentences
         self._backoff = Backoff(min(FIRST_RETRY, retry_seconds), retry_seconds)
         self._some = anyio.Event()
 
@@ -135,7 +140,7 @@ class NoticeOutbox:
             return True
         record = await self._note(record, "telling")
         try:
-            await self._channel.tell(notice)
+            await self._channel.tell(self._in_words(notice))
         except Unavailable as unreachable:
             given_up = datetime.now(UTC) > notice.at + GIVEN_UP
             log.info("channel %s did not tell its owner: %s", self._channel.name, unreachable)
@@ -148,10 +153,16 @@ class NoticeOutbox:
         await self._note(record, "told")
         return True
 
+    def _in_words(self, notice: OwnerNotice) -> OwnerNotice:
+        said = self._sentences.put(notice.sentences)
+        text = printable("\n".join(part for part in (said, notice.text) if part))
+        return msgspec.structs.replace(notice, text=text, sentences=())
+
     async def _note(self, record: ChannelRecord[KeptNotice], state: str) -> ChannelRecord[KeptNotice]:
         kept = msgspec.structs.replace(record.value, state=state)
         if state in ("told", "passed"):  # the text is not kept longer than it is needed
-            kept = msgspec.structs.replace(kept, notice=msgspec.structs.replace(kept.notice, text=""))
+            notice = msgspec.structs.replace(kept.notice, text="", sentences=())
+            kept = msgspec.structs.replace(kept, notice=notice)
         revision = await self._records.put(record.key, kept, revision=record.revision, ttl=KEPT_SECONDS)
         return ChannelRecord(record.key, kept, revision)
 

@@ -33,8 +33,6 @@ AGAIN = 2.0
 
 _REMEMBERED = "notice-id:"
 
-GONE = "This call no longer waits for a decision."
-
 
 class OwnerNotices:
     """Tells the owner of an account, in the places of the owner's private chats: those of the settings, and those of
@@ -106,11 +104,12 @@ class OwnerNotices:
         )
         if delivery.state.done:
             return
-        text = printable(approval_news(approval, before=self._account.before))
+        say = self._gateway.sentences
+        text = printable(approval_news(approval, before=self._account.before, say=say))
         if approval.settled is not None:  # after a crash the outcome is shown like any other text
             await delivery.write(details={"text": text})
         if approval.settled is None or delivery.state.posts:
-            await self._write(delivery, self._posts.plain(text, approval_buttons(approval)))
+            await self._write(delivery, self._posts.plain(text, approval_buttons(approval, say)))
         if approval.settled is not None:
             await delivery.finish()
 
@@ -138,7 +137,7 @@ class OwnerNotices:
         for delivery in left:
             if delivery.state.details.get("approval") not in waiting:
                 if delivery.state.posts:
-                    await self._write(delivery, self._posts.plain(GONE))
+                    await self._write(delivery, self._posts.plain(self._gateway.sentences("decision.gone")))
                 await delivery.finish()
 
 

@@ -6,6 +6,7 @@ import anyio
 
 from trunkline.contracts.blocks.notice_preferences import GetNoticePreferences, NoticePreferences
 from trunkline.contracts.gateway.subjects import GET_NOTICE_PREFERENCES
+from trunkline.contracts.sentences.sentences import Sentences
 from trunkline_bus import Bus, BusError, RemoteFault
 from trunkline_bus.backoff import Backoff
 
@@ -19,11 +20,20 @@ FIRST_SECONDS = 10.0
 
 
 class PreferenceReader:
-    """Returns the owner's preferences for notices; the last known ones while the gateway does not answer."""
+    """Returns the owner's preferences for notices; the last known ones while the gateway does not answer. With them
+    comes the language of ``sentences``.
+    """
 
     def __init__(
-        self, bus: Bus, channel: str, *, fresh: float = FRESH_SECONDS, first: float = FIRST_SECONDS
+        self,
+        bus: Bus,
+        channel: str,
+        sentences: Sentences,
+        *,
+        fresh: float = FRESH_SECONDS,
+        first: float = FIRST_SECONDS,
     ) -> None:
+        self._sentences = sentences
         self._bus = bus
         self._channel = channel
         self._fresh = fresh
@@ -52,4 +62,5 @@ class PreferenceReader:
                 await backoff.sleep()
             else:
                 self._known, self._read_at = found.preferences, anyio.current_time()
+                self._sentences.language = found.language
                 return self._known

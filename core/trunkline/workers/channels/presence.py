@@ -11,6 +11,7 @@ from trunkline._util.local_time import format_local_time
 from trunkline.contracts.channels.owner_notice import OwnerNotice
 from trunkline.contracts.channels.records import ChannelRecords, RecordChanged
 from trunkline.contracts.conversations.messages import utc_now
+from trunkline.contracts.sentences.catalogue import Sentence
 from trunkline.errors import Unavailable
 from trunkline.workers.channels.account_lease import AccountLease, LeaseLost
 from trunkline.workers.channels.notice_outbox import NoticeOutbox
@@ -86,7 +87,8 @@ class Presence:
             return
         self._stopped = True
         at = utc_now()
-        notice = self._notice("offline", f"Trunkline is offline since {format_local_time(at)}.", at)
+        said = Sentence("notice.offline", {"time": format_local_time(at)})
+        notice = self._notice("offline", said, at)
         with anyio.move_on_after(STOP_SECONDS):
             try:
                 await self._note("stopped")
@@ -110,23 +112,24 @@ class Presence:
         """Tell of the start. A repeat, after the bus was away, tells the same."""
         if self._start is None:
             last = await self._records.get(PRESENCE_KEY, PresenceRecord)
-            text = self._news(None if last is None else last.value)
-            self._start = self._notice("online", text, self._began)
+            said = self._news(None if last is None else last.value)
+            self._start = self._notice("online", said, self._began)
         await self._note("serving")  # first, so that a start is not told twice if this process is killed now
-        if self._start.text:
+        if self._start.sentences:
             await self._outbox.put(self._start)
 
-    def _news(self, last: PresenceRecord | None) -> str:
-        """Return what the owner is told of the start, "" for nothing."""
-        online = f"Trunkline is online since {format_local_time(self._began)}."
+    def _news(self, last: PresenceRecord | None) -> Sentence | None:
+        """Return what the owner is told of the start; None for nothing."""
+        time = format_local_time(self._began)
         if last is None or last.state == "stopped":
-            return online
+            return Sentence("notice.online", {"time": time})
         if last.state == "restarting" and utc_now() - last.at < RESTART:
-            return ""
-        return f"{online} It was offline since {format_local_time(last.at)} without a clean stop."
+            return None
+        return Sentence("notice.back", {"time": time, "since": format_local_time(last.at)})
 
-    def _notice(self, event: str, text: str, at: datetime) -> OwnerNotice:
-        return OwnerNotice(id=f"{event}:{self._run}", kind="online", text=text, at=at)
+    def _notice(self, event: str, said: Sentence | None, at: datetime) -> OwnerNotice:
+        sentences = () if said is None else (said,)
+        return OwnerNotice(id=f"{event}:{self._run}", kind="online", sentences=sentences, at=at)
 
     async def _note(self, state: Literal["serving", "restarting", "stopped"]) -> None:
         await self._records.put(PRESENCE_KEY, PresenceRecord(state=state, at=utc_now()))

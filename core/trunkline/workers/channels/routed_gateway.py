@@ -12,6 +12,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.blocks.notice_preferences import NoticePreferences
 from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES, Sentences
 from trunkline_bus import Bus
 
 
@@ -37,8 +38,9 @@ class RoutedGateway(GatewayClient):
         preferences: Callable[[], Awaitable[NoticePreferences]],
         *,
         shows: str = "",
+        sentences: Sentences = ENGLISH_SENTENCES,
     ) -> None:
-        super().__init__(bus, channel, shows=shows)
+        super().__init__(bus, channel, shows=shows, sentences=sentences)
         self._name = channel
         self._tasks = tasks
         self._preferences = preferences

@@ -23,6 +23,8 @@ from trunkline.contracts.costs.client import watch_budget_events
 from trunkline.contracts.costs.messages import BudgetEvent
 from trunkline.contracts.costs.subjects import BUDGET_EVENT
 from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
+from trunkline.contracts.sentences.catalogue import Sentence
+from trunkline.contracts.sentences.sentences import Sentences
 from trunkline.errors import ErrorCode, Unavailable
 from trunkline.plugins import OwnedItem
 from trunkline.runtime.worker import Worker, WorkerContext
@@ -35,8 +37,6 @@ from trunkline_bus import BusError, Refusal, Request
 from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
-
-TEST_TEXT = "This is a test of Trunkline: this channel reaches you."
 
 CATCH_UP = timedelta(hours=1)
 """How long ago a budget may have been used up of which a worker tells that starts now."""
@@ -52,6 +52,7 @@ class ChannelsWorker(Worker):
         self._first_pause = first_pause
         self._channels: tuple[OwnedItem[Channel], ...] = ()
         self._outboxes: dict[str, NoticeOutbox] = {}
+        self._sentences: dict[str, Sentences] = {}
         self._switches: dict[str, ChannelSwitch] = {}
         self._presences: list[Presence] = []
         self._running = anyio.CancelScope()
@@ -69,20 +70,21 @@ class ChannelsWorker(Worker):
         selected = [found[name] for name in dict.fromkeys(enabled) if name in found]
         self._channels = tuple(owned for owned in selected if not isinstance(owned.item, ForegroundChannel))
         for owned in self._channels:
-            outbox = self._outboxes[owned.item.name] = self._outbox(owned.item)
-            tell = partial(_tell_owner, owned.item, outbox)
+            say = self._sentences[owned.item.name] = self.context.plugins.sentences()
+            outbox = self._outboxes[owned.item.name] = self._outbox(owned.item, say)
+            tell = partial(_tell_owner, owned.item, outbox, say)
             await self.context.service.add(TELL_OWNER, tell, channel=owned.item.name)
             records = BusChannelRecords(self.context.bus, owned.item.name)
             self._presences.append(Presence(self.context.id, records, outbox))
             switch = self._switches[owned.item.name] = self._switch(owned.item)
-            control = partial(_control, owned.item, switch)
+            control = partial(_control, owned.item, switch, say)
             await self.context.service.add(CONTROL_CHANNEL, control, channel=owned.item.name)
 
-    def _outbox(self, channel: Channel) -> NoticeOutbox:
+    def _outbox(self, channel: Channel, sentences: Sentences) -> NoticeOutbox:
         bus, name = self.context.bus, channel.name
-        preferences = PreferenceReader(bus, name)
+        preferences = PreferenceReader(bus, name, sentences)
         return NoticeOutbox(
-            channel, BusChannelRecords(bus, name), partial(BusChannelRecords, bus), preferences
+            channel, BusChannelRecords(bus, name), partial(BusChannelRecords, bus), preferences, sentences
         )
 
     def _switch(self, channel: Channel) -> ChannelSwitch:
@@ -90,7 +92,8 @@ class ChannelsWorker(Worker):
 
     async def _run(self, channel: OwnedItem[Channel]) -> None:
         context, pause = self.context, self._first_pause
-        run = partial(supervise_channel, channel, context.plugins, context.bus, pause)
+        sentences = self._sentences[channel.item.name]
+        run = partial(supervise_channel, channel, context.plugins, context.bus, sentences, pause)
         await self._switches[channel.item.name].run(run)
 
     def _isolated_channels(self) -> set[str]:
@@ -139,9 +142,9 @@ class ChannelsWorker(Worker):
     async def _put_budget(self, event: BudgetEvent) -> None:
         if event.event != "bankrupt":
             return
-        text = printable(describe_budget_event(event))
-        notice = OwnerNotice(id=f"budget:{event.id}", kind="budget", text=text, at=event.at)
-        for outbox in self._outboxes.values():
+        for name, outbox in self._outboxes.items():
+            text = printable(describe_budget_event(event, self._sentences[name]))
+            notice = OwnerNotice(id=f"budget:{event.id}", kind="budget", text=text, at=event.at)
             await _until_stored(outbox, notice)
 
     async def drain(self) -> None:
@@ -166,28 +169,34 @@ async def _until_stored(outbox: NoticeOutbox, notice: OwnerNotice) -> None:
 
 
 async def _tell_owner(
-    channel: Channel, outbox: NoticeOutbox, request: Request[TellOwner]
+    channel: Channel, outbox: NoticeOutbox, say: Sentences, request: Request[TellOwner]
 ) -> CommandSucceeded:
     """Deliver a message to the owner, at once or by the owner's preferences. The platform names an agent as the sender,
     so that no agent can pose as another or as an approval."""
     message = request.data
-    said = f"From the agent of block {message.block}:\n" if message.kind == "message" else ""
-    text = printable(f"{said}{message.text}")
+    is_agent = message.kind == "message"
+    sentences = (Sentence("notice.message", {"block": message.block}),) if is_agent else message.sentences
     if message.notice:
-        at = message.at or datetime.now(UTC)
-        notice = OwnerNotice(id=f"{message.kind}:{message.notice}", kind=message.kind, text=text, at=at)
+        notice = OwnerNotice(
+            id=f"{message.kind}:{message.notice}",
+            kind=message.kind,
+            text=message.text,
+            sentences=sentences,
+            at=message.at or datetime.now(UTC),
+        )
         await _with_refusals(channel, outbox.put(notice))
     else:
+        text = printable(f"{say.put(sentences)}\n{message.text}".strip())
         await _with_refusals(channel, channel.tell_owner(text))
     return CommandSucceeded()
 
 
 async def _control(
-    channel: Channel, switch: ChannelSwitch, request: Request[ControlChannel]
+    channel: Channel, switch: ChannelSwitch, say: Sentences, request: Request[ControlChannel]
 ) -> CommandSucceeded:
     match request.data.action:
         case "test":
-            await _with_refusals(channel, channel.tell_owner(TEST_TEXT))
+            await _with_refusals(channel, channel.tell_owner(say("notice.test")))
         case "pause":
             await _with_refusals(channel, switch.pause())
         case "resume":

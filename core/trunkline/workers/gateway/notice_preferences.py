@@ -22,9 +22,9 @@ async def read_notice_preferences(bus: Bus) -> NoticePreferencesFound:
         try:
             if file.unread:
                 raise SettingsFileError(file.unread)
-            found = read_settings(file.path, file.content, Preferences).notices
+            found = read_settings(file.path, file.content, Preferences)
         except SettingsFileError as error:
             log.warning("notices go to all channels at once: %s", error)
         else:
-            return NoticePreferencesFound(preferences=found)
+            return NoticePreferencesFound(preferences=found.notices, language=found.language)
     return NoticePreferencesFound(preferences=NoticePreferences())

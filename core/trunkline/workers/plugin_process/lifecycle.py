@@ -58,7 +58,7 @@ async def serve_plugin(config: Config, name: str, bus: BusSettings, stop: anyio.
         channel_names = {*hosting.channels_of(state.name)} & {*config.settings.channels.enabled}
         for owned in plugins.channels():
             if owned.item.name in channel_names:
-                tasks.start_soon(supervise_channel, owned, plugins, connection)
+                tasks.start_soon(supervise_channel, owned, plugins, connection, plugins.sentences())
         log.info("the process of plugin %s is ready", name)
         await stop.wait()
         plugins.activity_log.mark_leaving()

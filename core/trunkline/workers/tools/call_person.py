@@ -16,6 +16,7 @@ from trunkline.contracts.approvals.preview import preview
 from trunkline.contracts.channels.subjects import TELL_OWNER
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.messages import TellOwner
+from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES
 from trunkline.contracts.tools.messages import QuestionAnswer, ToolOutcome, ToolSpec
 from trunkline.contracts.tools.person import Person
 from trunkline.errors import NoAnswer, OutcomeUnknown, ToolError, error_kind_for_code
@@ -152,6 +153,6 @@ def _question_outcome(
         call=run.call.call,
         status="approval",
         call_hash=key_of("question", run.call.call, json.dumps([text, *proposed])),
-        question=f"The agent of block {run.call.block} asks you, by {spec.name}:",
+        question=ENGLISH_SENTENCES("ask.question", block=run.call.block, tool=spec.name),
         detail=msgspec.structs.replace(shown, options=proposed, effect=spec.effect),
     )

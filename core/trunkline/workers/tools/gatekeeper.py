@@ -12,7 +12,8 @@ from trunkline._util.secrets.redactor import Redactor
 from trunkline._util.text import printable
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.approvals.preview import arguments_preview, arguments_summary, preview
-from trunkline.contracts.tools.messages import Effect, ToolOutcome, ToolSpec
+from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES
+from trunkline.contracts.tools.messages import ToolOutcome, ToolSpec
 from trunkline.contracts.tools.tool import Proceed, Stage, Tool, ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.policy import bound_arguments, shape_of
@@ -22,13 +23,6 @@ from trunkline.workers.tools.path_resolution import resolved_arguments
 log = logging.getLogger(__name__)
 
 ToolLookup = Callable[[str], Awaitable[Tool | None]]
-
-EFFECT_PHRASES: dict[Effect, str] = {
-    "read": "read something",
-    "write": "change something",
-    "send": "send something out",
-    "exec": "run a program",
-}
 
 
 class Gatekeeper:
@@ -73,8 +67,9 @@ class Gatekeeper:
             call=context.call,
             status="approval",
             call_hash=invocation.call_hash,
-            question=f"The agent of block {context.block} wants to {_effect_phrase(spec)}: "
-            f"{_tool_with_origin(spec)}. Allow it?",
+            question=ENGLISH_SENTENCES(
+                f"ask.{_wanted(spec)}", block=context.block, tool=_tool_with_origin(spec)
+            ),
             detail=detail,
         )
 
@@ -114,15 +109,16 @@ def _tool_with_origin(spec: ToolSpec) -> str:
     return f"{spec.name} of {spec.origin}" if spec.origin else spec.name
 
 
-def _effect_phrase(spec: ToolSpec) -> str:
+def _wanted(spec: ToolSpec) -> str:
+    """Return the end of the key of the sentence that says what the agent wants."""
     if spec.ends_planning:
-        return "stop planning and work"
+        return "plan"
     if spec.administers:
-        return "change who may enter, what they may do, or what runs in your name"
+        return "administer"
     if spec.delegates:
-        return "give a task to an agent of its own, or end one"
+        return "delegate"
     if (
         spec.mcp and spec.effect == "send"
     ):  # the effect of an MCP tool is unknown; it counts as send unless the owner trusts it
-        return "use a tool that may send something out"
-    return "read from another host" if spec.urls and spec.effect == "read" else EFFECT_PHRASES[spec.effect]
+        return "mcp"
+    return "fetch" if spec.urls and spec.effect == "read" else spec.effect

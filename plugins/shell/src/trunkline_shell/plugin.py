@@ -10,6 +10,8 @@ from trunkline_shell.settings import ShellSettings
 if TYPE_CHECKING:
     import click
 
+    from trunkline.api.channel import SentenceCatalogue
+
 
 @trunkline.hookimpl
 def trunkline_config() -> Iterable[trunkline.ConfigSection]:
@@ -39,6 +41,14 @@ def trunkline_lifespan(
 
     store = TaskStore(settings.home, settings.section(ShellSettings))
     return [ProgramNotices(store, settings.section(ChannelsSettings).enabled)]
+
+
+@trunkline.hookimpl
+def trunkline_sentences() -> "Iterable[SentenceCatalogue]":
+    """The sentences of the notices."""
+    from trunkline_shell.sentences import CATALOGUES
+
+    return CATALOGUES
 
 
 @trunkline.hookimpl

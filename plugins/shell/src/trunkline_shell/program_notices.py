@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from trunkline import LifespanContext
 from trunkline.api.bus import Backoff, Bus
-from trunkline.api.channel import TellOwner, hand_to_channels
+from trunkline.api.channel import Sentence, TellOwner, hand_to_channels
 from trunkline.api.sandbox import DetachedProgram
 from trunkline_shell.tasks import TaskStore, describe_task
 
@@ -61,9 +61,14 @@ class ProgramNotices:
 
     async def _tell(self, bus: Bus, block: str, record: DetachedProgram, at: datetime) -> bool:
         """Hand the end of a task to the channels; report whether all of them have it."""
-        text = f"A background task of block {block} has ended. {describe_task(record)}"
-        notice = f"program-{block}-{record.name}"
-        message = TellOwner(block=block, text=text, kind="task", notice=notice, at=at)
+        message = TellOwner(
+            block=block,
+            text=describe_task(record),
+            sentences=(Sentence("shell.ended", {"block": block}),),
+            kind="task",
+            notice=f"program-{block}-{record.name}",
+            at=at,
+        )
         if await hand_to_channels(bus, self._channels, message):
             return False
         await anyio.to_thread.run_sync(record.note_told)

@@ -16,6 +16,7 @@ from trunkline.contracts.agents.messages import AgentReport, AgentTask
 from trunkline.contracts.channels.notice_client import hand_to_channels
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.messages import TellOwner
+from trunkline.contracts.sentences.catalogue import Sentence
 from trunkline.contracts.turns.journal_messages import ModelCallFinished
 from trunkline.workers.gateway.agents.agent_records import AgentRecords
 from trunkline.workers.gateway.agents.task_reports import report_of
@@ -78,8 +79,15 @@ class TaskNotices:
         """Hand the end of a task to the channels; report whether nothing is left to do."""
         at = task.ended_at or utc_now()
         state = await self._turns.find(task.id)
-        text = describe_end(task, report_of(task, state), cost_of(state))
-        message = TellOwner(block=task.block, text=text, kind="task", notice=task.id, at=at)
+        report = report_of(task, state)
+        message = TellOwner(
+            block=task.block,
+            text=truncate_words(report.text, MAX_TOLD),
+            sentences=(describe_end(task, report, cost_of(state)),),
+            kind="task",
+            notice=task.id,
+            at=at,
+        )
         left = await hand_to_channels(self._bus, self._channels, message)
         if left and utc_now() < at + GIVEN_UP:
             return False
@@ -87,12 +95,13 @@ class TaskNotices:
         return True
 
 
-def describe_end(task: AgentTask, report: AgentReport, cost: int | None) -> str:
-    """Return what the owner is told of a task: its agent, the outcome, and the cost in dollars if it is known. Pure."""
-    result = truncate_words(report.text, MAX_TOLD)
-    said = f"finished its task:\n{result}" if report.state == "done" else f"did not finish its task. {result}"
-    text = f"The agent {report.agent} of block {task.block} {said}"
-    return text if cost is None else f"{text}\nIt cost US$ {cost / 1_000_000:.4f}."
+def describe_end(task: AgentTask, report: AgentReport, cost: int | None) -> Sentence:
+    """Return what the owner is told above the result of a task: the outcome, and the cost if it is known. Pure."""
+    key = "notice.task.done" if report.state == "done" else "notice.task.failed"
+    values = {"agent": report.agent, "block": task.block}
+    if cost is None:
+        return Sentence(key, values)
+    return Sentence(f"{key}.cost", {**values, "cost": f"{cost / 1_000_000:.4f}"})
 
 
 def cost_of(state: TurnState | None) -> int | None:

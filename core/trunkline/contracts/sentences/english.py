@@ -1,0 +1,206 @@
+"""The English sentences. They say which sentences there are, and which placeholders each has."""
+
+from collections.abc import Mapping
+
+from trunkline.errors import FIXED_SENTENCES
+
+ENGLISH: Mapping[str, str] = {
+    # Approvals and questions
+    "approval.where": "block {block}, from {channel}",
+    "approval.where.here": "block {block}, from here",
+    "approval.needed": "A decision is needed ({where}), until {time}. After that the call is denied.",
+    "approval.waiting": "Still waiting for a decision ({where}), until {time}. After that the call is denied.",
+    "approval.left_out": "(… {count} more characters)",
+    "approval.wider": "conversation or always also allows later calls like this one: {calls}",
+    "approval.how": "To answer: {approve}, or {deny}",
+    "approval.settled": "{outcome} ({id}, {where}): {question}",
+    "question.needed": "An answer is needed ({where}), until {time}.",
+    "question.waiting": "Still waiting for an answer ({where}), until {time}.",
+    "question.how": "To answer: {answer} (your words), or {deny} to leave it unanswered. An answer allows nothing.",
+    "question.how.options": "To answer: {answer} (your words, or a number), or {deny} to leave it unanswered. An "
+    "answer "
+    "allows nothing.",
+    "outcome.allowed": "Allowed by {by}",
+    "outcome.denied": "Denied by {by}",
+    "outcome.late": "No one decided in time, so the call was denied",
+    "outcome.answered": "Answered by {by}",
+    "outcome.unanswered": "Left unanswered by {by}",
+    "outcome.unanswered.late": "No one answered in time",
+    "outcome.withdrawn.panic": "Withdrawn, because everything was stopped by panic",
+    "outcome.withdrawn.block": "Withdrawn, because the block was stopped by {by}",
+    "outcome.withdrawn.cancelled": "Withdrawn, because the turn was cancelled by {by}",
+    "outcome.withdrawn.stopped": "Withdrawn, because the turn was stopped by {by}",
+    "outcome.withdrawn.ended": "Withdrawn, because its turn ended",
+    "by.owner": "the owner",
+    "by.owner.place": "the owner {place}",
+    "place.cli": "on the command line",
+    "place.terminal": "in the terminal",
+    "place.http": "over HTTP",
+    "place.other": "in {channel}",
+    "speaker.you": "You, {place}",
+    "speaker.other": "{name}, {place}",
+    "speaker.added": "Added",
+    "button.once": "Allow once",
+    "button.deny": "Deny",
+    "button.conversation": "Allow in this conversation",
+    "button.always": "Always allow",
+    "button.skip": "Leave it unanswered",
+    "button.unknown": "This button means nothing any more.",
+    "decision.unknown": "No pending approval has the id {id}.",
+    "decision.allowed": "Allowed: {question}",
+    "decision.denied": "Denied: {question}",
+    "decision.answered": "Answered.",
+    "decision.answered.question": "Answered: {question}",
+    "decision.unanswered": "Left unanswered.",
+    "decision.unanswered.question": "Left unanswered: {question}",
+    "decision.gone": "This call no longer waits for a decision.",
+    "decision.how": "Write the id of the call: /{command} ID",
+    "decision.owner": "Only the owner decides.",
+    "decision.not_here": "Only the owner decides about calls, and not through this channel.",
+    # What an agent wants, as the tools worker asks
+    "ask.plan": "The agent of block {block} wants to stop planning and work: {tool}. Allow it?",
+    "ask.administer": "The agent of block {block} wants to change who may enter, what they may do, or what runs in "
+    "your "
+    "name: {tool}. Allow it?",
+    "ask.delegate": "The agent of block {block} wants to give a task to an agent of its own, or end one: {tool}. "
+    "Allow it?",
+    "ask.mcp": "The agent of block {block} wants to use a tool that may send something out: {tool}. Allow it?",
+    "ask.fetch": "The agent of block {block} wants to read from another host: {tool}. Allow it?",
+    "ask.read": "The agent of block {block} wants to read something: {tool}. Allow it?",
+    "ask.write": "The agent of block {block} wants to change something: {tool}. Allow it?",
+    "ask.send": "The agent of block {block} wants to send something out: {tool}. Allow it?",
+    "ask.exec": "The agent of block {block} wants to run a program: {tool}. Allow it?",
+    "ask.question": "The agent of block {block} asks you, by {tool}:",
+    # Commands of a chat
+    "menu.new": "Begin a new conversation",
+    "menu.block": "Show the agents, or talk with another: /block NAME",
+    "menu.model": "Show or choose the model: /model NAME",
+    "menu.status": "Who answers here, and what runs",
+    "menu.stop": "Stop the running answer",
+    "menu.approve": "Allow a call: /approve ID",
+    "menu.deny": "Deny a call: /deny ID",
+    "menu.cost": "What this conversation and this day cost",
+    "menu.attach": "Show all of a conversation here: /attach ID",
+    "menu.detach": "Show only what is asked here",
+    "menu.help": "List the commands",
+    "command.unknown": "There is no command /{command}. /help lists the commands.",
+    "command.help": "Write a message, and the agent answers.",
+    "command.new": "The next message begins a new conversation.",
+    "command.none": "There is no conversation yet: send a message first.",
+    "block.here": "Here you talk with {block}. The blocks: {blocks}. /block NAME chooses another.",
+    "block.default": "the default block",
+    "block.missing": "There is no block {block}. The blocks: {blocks}.",
+    "block.chosen": "Here you talk with {block}. The next message begins a new conversation.",
+    "model.none": "No model answers here: {problem}",
+    "model.chosen": "{model} answers here (chosen for this conversation).",
+    "model.default": "{model} answers here (by the settings of the block and the owner).",
+    "model.how": "/model NAME chooses another, /model default removes the choice:",
+    "model.more": "and {count} more: `trunkline models` lists them.",
+    "model.silent": "No list from {adapters}.",
+    "model.not_owner": "Only the owner chooses models, and not through this channel.",
+    "status.turn.queued": "Block {block}; the last answer: queued.",
+    "status.turn.running": "Block {block}; the last answer: running.",
+    "status.turn.parked": "Block {block}; the last answer: parked.",
+    "status.turn.finished": "Block {block}; the last answer: finished.",
+    "status.waiting": "Calls that wait for a decision: {count}.",
+    "stop.nothing": "Nothing runs here.",
+    "stop.done": "Stopping.",
+    "cost.conversation": "This conversation: {sum}.",
+    "cost.today": "Today, everything: {sum}.",
+    "cost.unpriced": "Without a price, so not in the sums: {models}.",
+    "cost.sum": "{amount} for {count} requests ({input} tokens in, {output} out)",
+    "cost.sum.one": "{amount} for {count} request ({input} tokens in, {output} out)",
+    "attach.done": "This chat now shows all of the conversation {conversation} (block {block}), and what you write "
+    "here "
+    "goes there. /detach ends that.",
+    "attach.shown": "This chat shows the conversation {conversation}.",
+    "attach.untitled": "without a title",
+    "detach.done": "This chat shows only what is asked here. What you write goes to the conversation as before.",
+    "detach.nothing": "This chat shows only what is asked here already.",
+    # People, and what they send
+    "person.private": "This bot is private. If it is yours, run this where Trunkline runs, and send me the code: "
+    "trunkline channels pair {channel}",
+    "person.private.id": "This bot is private. If it is yours, add your id {id} to channels.{channel}.owners in "
+    "trunkline.toml and start Trunkline again.",
+    "person.private.account": "This account is private. If it is yours, run this where Trunkline runs, and send me the "
+    "code: trunkline channels pair {channel}",
+    "person.private.mailbox": "This mailbox is private. Nobody has read your mail, and no further mail of yours is "
+    "answered.",
+    "person.linked": "You are linked as the owner. Write a message, and the agent answers. /help lists the commands.",
+    "person.no_code": "This code does not count: it is wrong, used or expired. For a new one: trunkline channels pair "
+    "{channel}",
+    "person.code_here": "Send a code to me in a private chat, never in a group. Ask for a new one: trunkline channels "
+    "pair {channel}",
+    "message.unsupported": "I cannot read this ({kind}) here. Write it as text.",
+    "message.edited": "I do not see what you change in a message that is sent. Send it again as a new message.",
+    "message.encrypted": "This room is encrypted, and I cannot read encrypted messages. Talk with me in a room without "
+    "encryption.",
+    "message.alone": "Decide in the room in which we are alone. Others read this one.",
+    "message.not_heard.voice": "I could not listen to the voice message: {problem} Write it as text, or name a model "
+    "that hears: "
+    "`transcribe` in [models].",
+    "message.not_heard.recording": "I could not listen to the recording: {problem} Write it as text, or name a model "
+    "that hears: "
+    "`transcribe` in [models].",
+    "message.no_words.voice": "There are no words in the voice message. Write it as text.",
+    "message.no_words.recording": "There are no words in the recording. Write it as text.",
+    # Answers
+    "answer.stopped": "Stopped.",
+    "answer.empty": "The answer is empty.",
+    "answer.max_tokens": "The answer was cut at the token limit.",
+    "answer.content_filter": "The provider's content filter ended the answer.",
+    "answer.file": "This channel cannot send you the file {file}.",
+    # The terminal
+    "terminal.wider": "c or a also allows later calls like this one: {calls}",
+    "terminal.late": "If you do not answer by {time}, the call is denied.",
+    "terminal.late.question": "If you do not answer by {time}, the agent goes on without an answer.",
+    # Notices
+    "notice.test": "This is a test of Trunkline: this channel reaches you.",
+    "notice.message": "From the agent of block {block}:",
+    "notice.online": "Trunkline is online since {time}.",
+    "notice.back": "Trunkline is online since {time}. It was offline since {since} without a clean stop.",
+    "notice.offline": "Trunkline is offline since {time}.",
+    "notice.task.done": "The agent {agent} of block {block} finished its task:",
+    "notice.task.done.cost": "The agent {agent} of block {block} finished its task, for US$ {cost}:",
+    "notice.task.failed": "The agent {agent} of block {block} did not finish its task.",
+    "notice.task.failed.cost": "The agent {agent} of block {block} did not finish its task, which cost US$ {cost}.",
+    "budget.used": "The budget of {owner} is used up: {used} of {limit}. {opening}",
+    "budget.used.spend": "The budget of {owner} for today is used up: {used} of {limit}. {opening}",
+    "budget.used.loops": "The budget of {owner} for this hour is used up: {used} of {limit}. {opening}",
+    "budget.owner.turn": "this turn",
+    "budget.owner.block": "block {block}",
+    "budget.owner.all": "all blocks",
+    "budget.calls": "{count} calls of models",
+    "budget.calls.one": "{count} call of models",
+    "budget.opens.turn": "The next message begins a turn with a budget of its own.",
+    "budget.opens": 'It opens at {time}, with a higher limit ("trunkline budget set"), or by "trunkline budget '
+    'reset{option}".',
+    "budget.reset": "{by} reset the budget of {owner}, of which {used} had been used.",
+    # E-mail
+    "email.private": "This mailbox is private",
+    "email.decision": "Decision needed: {question}",
+    "email.how": "Reply to this mail with the line alone. `yes` and `no` mean the same as `approve` and `deny`. "
+    "Whoever "
+    "reads this mail and can send mail in your name can decide: do not forward it.",
+    "email.words": "Nothing was decided: these are not the words of the mail that asked you. Copy the whole line "
+    "from it.",
+    "email.alone": "Nothing was decided: write the line alone, without other text.",
+    "email.gone": "The call {id} no longer waits for a decision.",
+    "email.empty": "Your mail has no text and no file.",
+    "email.too_large": "Your mail was not read, because it is larger than {limit} kB.",
+    "email.help": "Write a mail, and the agent answers. A new mail begins a conversation, a reply continues it.",
+    "email.commands": "A mail of one line that begins with a slash is a command:",
+    "email.menu.model": "show or choose the model of this thread: /model NAME",
+    "email.menu.status": "who answers in this thread, and what waits",
+    "email.menu.stop": "stop the running answer of this thread",
+    "email.menu.cost": "what the last answer of this thread used",
+    "email.menu.help": "list the commands",
+    "email.none": "There is no conversation in this thread yet. Send a message first, and reply to the answer.",
+    "email.nothing": "Nothing runs in this thread.",
+    "email.cost": "The last answer used {input} tokens of input and {output} of output. `trunkline costs` shows "
+    "prices.",
+    "error.file.large": "This file is larger than 20 MB. Send a smaller one, or put it into the workspace.",
+    "error.file.gone": "{service} does not return this file. Send it again.",
+    # Errors, by their codes
+    **{f"error.{code}": sentence for code, sentence in FIXED_SENTENCES.items()},
+}

@@ -1,0 +1,96 @@
+"""Sentences: puts sentences into words, in the language of the owner."""
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+
+from trunkline.contracts.sentences.catalogue import Sentence, SentenceCatalogue
+from trunkline.contracts.sentences.english import ENGLISH
+from trunkline.contracts.sentences.german import GERMAN
+
+log = logging.getLogger(__name__)
+
+PLACEHOLDER = re.compile(r"\{([A-Za-z0-9_]+)\}")
+
+CATALOGUES = (SentenceCatalogue("en", ENGLISH), SentenceCatalogue("de", GERMAN))
+"""The languages of the platform itself."""
+
+TRANSLATED = ("error.", "ask.")
+"""The beginnings of keys whose English texts reach a channel from other workers."""
+
+
+class Sentences:
+    """The sentences of the platform and of ``catalogues``, in one language.
+
+    Guarantees: what a language lacks is in English. A value is put into a text as it is, and never read as a template.
+
+    Not guaranteed: that a text of a plugin is used: see ``SentenceCatalogue``.
+    """
+
+    def __init__(self, catalogues: Iterable[SentenceCatalogue] = (), *, language: str = "en") -> None:
+        self.language = language
+        """The BCP 47 tag of the language. It may be changed at any time."""
+        self._texts: dict[str, dict[str, str]] = {}
+        for one in (*CATALOGUES, *catalogues):
+            known = self._texts.setdefault(one.tag.lower(), {})
+            known.update({key: text for key, text in one.texts.items() if key not in known})
+        self._english = self._texts["en"]
+        for tag, texts in self._texts.items():
+            self._drop_misfits(tag, texts)
+
+    def __call__(self, key: str, **values: object) -> str:
+        """Return a sentence. Raises KeyError if no language has it."""
+        return _filled(self._text(key), {name: str(value) for name, value in values.items()})
+
+    def put(self, sentences: Iterable[Sentence]) -> str:
+        """Return sentences, each on a line of its own; those that no plugin here knows are left out. Raises nothing."""
+        known = [one for one in sentences if one.key in self._english]
+        return "\n".join(_filled(self._text(one.key), one.values) for one in known)
+
+    def translate(self, text: str) -> str:
+        """Return a text of another worker, which is in English, in this language. A line that is no sentence of the
+        platform stays as it is. Raises nothing.
+        """
+        if self._own() is self._english:
+            return text
+        return "\n".join(map(self._translated, text.split("\n")))
+
+    def _translated(self, line: str) -> str:
+        for key, text in ENGLISH.items():
+            if key.startswith(TRANSLATED) and (found := _pattern(text).fullmatch(line)) is not None:
+                return _filled(self._text(key), found.groupdict())
+        return line
+
+    def _text(self, key: str) -> str:
+        return self._own().get(key) or self._english[key]
+
+    def _own(self) -> Mapping[str, str]:
+        tag = self.language.lower()
+        while tag and tag not in self._texts:
+            tag = tag.rpartition("-")[0]
+        return self._texts[tag] if tag else self._english
+
+    def _drop_misfits(self, tag: str, texts: dict[str, str]) -> None:
+        for key in [key for key in texts if key in self._english]:
+            if placeholders(texts[key]) != placeholders(self._english[key]):
+                log.warning("the sentence %s of %s has other placeholders, so it is in English", key, tag)
+                del texts[key]
+
+
+def placeholders(text: str) -> set[str]:
+    """Return the names in braces."""
+    return set(PLACEHOLDER.findall(text))
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    parts = PLACEHOLDER.split(text)  # text and names in turn
+    words = (re.escape(part) if at % 2 == 0 else f"(?P<{part}>.+?)" for at, part in enumerate(parts))
+    return re.compile("".join(words))
+
+
+ENGLISH_SENTENCES = Sentences()
+"""The English sentences, for programs and for people whose language is not known."""

@@ -1,0 +1,109 @@
+"""The registry of sentences: English and German are complete, plugins add to them, and the owner chooses."""
+
+import ast
+import logging
+import re
+from pathlib import Path
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline.api.channel import Sentence, SentenceCatalogue, Sentences
+from trunkline.api.testing import ScriptedGateway
+from trunkline.contracts.sentences.english import ENGLISH
+from trunkline.contracts.sentences.german import GERMAN
+from trunkline.contracts.sentences.sentences import placeholders
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.workers.channels.chat_commands import command_menu, decide_by_words
+
+_KEY = re.compile(r"[a-z_]+(\.[a-z_]+)+")
+
+ROOT = Path(trunkline.__file__).parents[2]
+
+
+def test_MB_F28_both_languages_are_complete() -> None:
+    """A translation is neither missing nor left over, and loses no value."""
+    assert GERMAN.keys() == ENGLISH.keys()
+    assert {key for key in ENGLISH if placeholders(GERMAN[key]) != placeholders(ENGLISH[key])} == set()
+    assert {key for key in ENGLISH if not GERMAN[key].strip()} == set()
+
+
+def test_every_key_is_a_sentence_and_is_used() -> None:
+    """A key that is written out exists, and no sentence is left that nobody says."""
+    folders = [
+        ROOT / "core" / "trunkline",
+        *(ROOT / "channels").glob("*/src"),
+        *(ROOT / "plugins").glob("*/src"),
+    ]
+    texts, calls = set[str](), set[str]()
+    for file in (one for folder in folders for one in folder.rglob("*.py")):
+        if file.parent.name == "sentences":
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.add(node.value)
+            if isinstance(node, ast.Call) and _is_saying(node) and isinstance(node.args[0], ast.Constant):
+                calls.add(str(node.args[0].value))
+    assert {key for key in calls if _KEY.fullmatch(key) and key not in ENGLISH} == set()
+    begun = {text for text in texts if text.endswith(".")}
+    ended = {text for text in texts if text.startswith(".")}
+    unused = {
+        key
+        for key in ENGLISH.keys() - texts
+        if not any(key.startswith(begin) for begin in begun) and not any(key.endswith(end) for end in ended)
+    }
+    assert {
+        key for key in unused if not key.startswith(("error.", "ask.", "question.", "approval."))
+    } == set()
+
+
+def _is_saying(call: ast.Call) -> bool:
+    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    return name in ("say", "sentences", "_say") and bool(call.args)
+
+
+def test_a_plugin_adds_a_language_and_its_own_sentences(caplog: pytest.LogCaptureFixture) -> None:
+    """What it lacks, and what has other placeholders, is in English; it cannot replace what the platform asks."""
+    caplog.set_level(logging.WARNING)
+    given = [
+        SentenceCatalogue("en", {"garden.watered": "{plant} is watered.", "button.deny": "Allow"}),
+        SentenceCatalogue("fr", {"button.once": "Permettre une fois", "stop.done": "Arrêt de {what}."}),
+        SentenceCatalogue("fr", {"garden.watered": "{plant} est arrosé.", "button.once": "Jamais"}),
+    ]
+    say = Sentences(given, language="fr-CA")
+    assert say("garden.watered", plant="{Basil}") == "{Basil} est arrosé."
+    assert say("button.once") == "Permettre une fois" and say("button.deny") == "Deny"
+    assert say("stop.done") == "Stopping." and "stop.done of fr" in caplog.text
+    assert Sentences(given, language="de")("garden.watered", plant="Basil") == "Basil is watered."
+    assert Sentences(given, language="xx")("button.once") == "Allow once"
+
+
+def test_a_text_of_another_worker_is_translated() -> None:
+    """The sentence of an error and the question about a call; what a person or an agent wrote stays as it is."""
+    say = Sentences(language="de")
+    asked = Sentences()("ask.write", block="main", tool="write_file")
+    assert say.translate(asked) == GERMAN["ask.write"].format(block="main", tool="write_file")
+    assert say.translate(FIXED_SENTENCES[ErrorCode.PANIC]) == GERMAN["error.panic"]
+    assert say.translate("Deny this, please.") == "Deny this, please."
+    assert Sentences().translate(asked) == asked
+
+
+def test_sentences_of_an_absent_plugin_are_left_out() -> None:
+    """A notice is told with what is known here."""
+    said = Sentences(language="de").put(
+        [Sentence("shell.ended", {"block": "main"}), Sentence("stop.nothing")]
+    )
+    assert said == "Hier läuft nichts."
+
+
+@pytest.mark.anyio
+async def test_a_chat_speaks_the_language_of_the_owner() -> None:
+    """Buttons, commands and outcomes; a change counts at once."""
+    async with ScriptedGateway() as gateway:
+        assert command_menu(gateway.sentences)["stop"] == "Stop the running answer"
+        gateway.sentences.language = "de"
+        assert command_menu(gateway.sentences)["stop"] == "Die laufende Antwort anhalten"
+        said = await decide_by_words(gateway, "approve abcde-fghij")
+        assert said is not None and said.startswith("Keine offene Entscheidung")
+        await anyio.lowlevel.checkpoint()
