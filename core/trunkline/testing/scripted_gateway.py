@@ -112,7 +112,7 @@ class ScriptedGateway:
     ``channel_records`` are the records of the channel, which outlive it. ``channel`` is the name under which the
     channel's messages arrive. ``files`` are the contents of files by their paths. ``spent`` is what everything cost.
     ``codes`` are the pairing codes that wait, ``offered_codes`` those that the channel passed on, with their senders,
-    and ``linked`` the linked senders. ``sentences`` are those of the platform, in English; set others for a plugin's own.
+    and ``linked`` the linked senders. ``sentences`` are those of the platform, in English.
     """
 
     def __init__(

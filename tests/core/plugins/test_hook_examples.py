@@ -47,6 +47,7 @@ DESIGN = {
     "readers",
     "channels",
     "render",
+    "sentences",
     "memory_stores",
     "embedders",
     "importers",

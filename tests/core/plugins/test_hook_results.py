@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import trunkline
+from trunkline.api.channel import SentenceCatalogue
 from trunkline.api.gateway import HttpRoute, Locale, PasskeyVerifier, PushSender, SendMessage, StaticSite
 from trunkline.api.memory import SearchMemory
 
@@ -126,6 +127,8 @@ def test_hook_results_may_be_a_generator_a_list_or_none(load):
         ("trunkline_passkey_verifiers", lambda: [NoAlgorithms()], "has no algorithms"),
         ("trunkline_push_senders", lambda: [BlockingSender()], "must have `async def check`"),
         ("trunkline_static_sites", lambda: [StaticSite(Path("site"))], "must be absolute"),
+        ("trunkline_sentences", lambda: [SentenceCatalogue("FR", {})], "has the tag 'FR'"),
+        ("trunkline_sentences", lambda: [SentenceCatalogue("fr", {"a.b": 1})], "not a mapping of texts"),
         ("trunkline_locales", lambda: [Locale("FR", "Français", {})], "has the tag 'FR'"),
         ("trunkline_locales", lambda: [Locale("../fr", "Français", {})], "has the tag '../fr'"),
         ("trunkline_locales", lambda: [Locale("fr", "", {})], "has no name"),
