@@ -1,6 +1,7 @@
 """The prices of models, and the cost of model calls in micro-USD. Exact and without I/O."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
@@ -216,7 +217,8 @@ class PriceTable:
     ) -> None:
         self._prices = prices
         self._version = version
-        self._patterns = sorted((name for name in prices if "*" in name), key=len, reverse=True)
+        patterns = sorted((name for name in prices if "*" in name), key=len, reverse=True)
+        self._patterns = [(_literal_beginning(pattern), pattern) for pattern in patterns]
         self._rates: dict[str, Rate] = {}  # of the names that were looked up: most processes need none or one
         self._fallback = fallback
 
@@ -240,8 +242,8 @@ class PriceTable:
         for label in labels:
             if label in self._prices and "*" not in label:
                 return self._rate_of(label)
-        for pattern in self._patterns:
-            if any(fnmatchcase(label, pattern) for label in labels):
+        for beginning, pattern in self._patterns:  # to compile all hundred patterns takes 6 ms
+            if any(label.startswith(beginning) and fnmatchcase(label, pattern) for label in labels):
                 return self._rate_of(pattern)
         return None
 
@@ -250,6 +252,11 @@ class PriceTable:
         if name not in self._rates:
             self._rates[name] = Rate.from_price(self._prices[name], self._version)
         return self._rates[name]
+
+
+def _literal_beginning(pattern: str) -> str:
+    """Return the text before the first wildcard of a pattern."""
+    return re.split(r"[*?[]", pattern, maxsplit=1)[0]
 
 
 def _token_rate(
