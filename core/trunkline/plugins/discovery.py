@@ -192,7 +192,9 @@ class _EntryPointPlugin:
 
     @cached_property
     def _manifest_files(self) -> tuple[Path, ...]:
-        spec = PathFinder.find_spec(self._point.module.partition(".")[0])
+        package = self._point.module.partition(".")[0]
+        # An imported package knows its place. A search goes through all folders of all distributions.
+        spec = getattr(sys.modules.get(package), "__spec__", None) or PathFinder.find_spec(package)
         found = spec.submodule_search_locations if spec else None
         return tuple(Path(folder, MANIFEST_FILE) for folder in found or ())
 
