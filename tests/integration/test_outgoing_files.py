@@ -68,7 +68,7 @@ async def test_a_stored_conversation_names_the_files_that_were_given(running: Pl
     assert file.path in (await gateway.export_conversation(conversation, "markdown")).text
     headers = {"authorization": f"Bearer {running.token}"}
     async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
-        shown = await http.get(f"/api/conversations/{conversation}", params={"include": "tools"})
+        shown = await http.get(f"/conversations/{conversation}", params={"include": "tools"})
     results = [message for message in shown.json()["messages"] if message["role"] == "tool"]
     assert results[0]["metadata"]["files"] == [
         {"path": file.path, "name": "plan.csv", "media_type": "text/csv", "size": len(TABLE)}

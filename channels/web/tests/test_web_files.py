@@ -23,8 +23,7 @@ async def test_a_given_file_is_downloaded(
     browser: Browser, running: Platform, axe: str, tmp_path: Path
 ) -> None:
     """The link below the call has the name and the size, and the whole file arrives; a reload shows it, too. The
-    browser is signed in by its
-    cookie, because the request of a download has no other credential.
+    browser is signed in by its cookie, because the request of a download has no other credential.
     """
     workspace = running.home.workspace("main")
     workspace.mkdir(parents=True, exist_ok=True)
