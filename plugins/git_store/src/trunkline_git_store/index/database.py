@@ -29,12 +29,21 @@ _BROKEN = (
 
 
 class DerivedDatabase:
-    """A connection that rebuilds a damaged file. One thread at a time."""
+    """A connection that rebuilds a damaged file. One thread at a time. ``prepare`` is called with each connection that
+    is opened."""
 
-    def __init__(self, file: Path, *, version: int = VERSION, schema: str = SCHEMA) -> None:
+    def __init__(
+        self,
+        file: Path,
+        *,
+        version: int = VERSION,
+        schema: str = SCHEMA,
+        prepare: Callable[[apsw.Connection], None] = lambda connection: None,
+    ) -> None:
         self._file = file
         self._version = version
         self._schema = schema
+        self._prepare = prepare
         self._connection: apsw.Connection | None = None
         self._inode: int | None = None
 
@@ -51,6 +60,7 @@ class DerivedDatabase:
             _log.warning("the derived file %s is kept in memory only: %s", self._file, error)
             self.close()
             self._connection, self._inode = _fresh(":memory:", self._schema), None
+            self._prepare(self._connection)
             return job(self._connection)
 
     def close(self) -> None:
@@ -65,6 +75,7 @@ class DerivedDatabase:
         self.close()
         self._file.parent.mkdir(parents=True, exist_ok=True)
         connection = _checked(str(self._file), self._version) or self._recreate()
+        self._prepare(connection)
         self._connection, self._inode = connection, self._file.stat().st_ino
         return connection
 

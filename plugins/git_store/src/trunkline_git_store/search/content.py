@@ -4,7 +4,6 @@
 what was found times the factors, and each hit carries all of them (``why``).
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -20,7 +19,7 @@ from trunkline_git_store.search import factors
 from trunkline_git_store.search.candidates import PassageCandidate, load_candidates
 from trunkline_git_store.search.dates import Period, parse_period
 from trunkline_git_store.search.filters import SearchFilter
-from trunkline_git_store.search.lexical import Scores, lexical_scores
+from trunkline_git_store.search.lexical import Scores, lexical_scores, rarities
 from trunkline_git_store.search.literal import search_literally
 from trunkline_git_store.search.passage_texts import PassageTextReader
 from trunkline_git_store.search.semantic import SEMANTIC_WEIGHT, QueryVector
@@ -29,9 +28,6 @@ from trunkline_git_store.search.terms import Term, has_term, parse_terms
 
 MIN_CANDIDATES = 60
 """Passages that are weighed, at least."""
-
-MIN_RARITY = 1e-6
-"""The weight that FTS5 gives to a word in more than half of all passages."""
 
 NEAR_WORDS = 2
 """Words that must stand around a turn which has none of its own."""
@@ -128,10 +124,8 @@ def _count_words(
     candidates: dict[int, PassageCandidate],
     scores: Scores,
 ) -> None:
-    """BM25, of the most that the words of the question could give together: so it means the same in every search."""
-    total = connection.execute("SELECT max(id) FROM passages").get or 0
-    rarities = ((total - term.passages + 0.5) / (term.passages + 0.5) for term in question.terms)
-    most = sum(max(MIN_RARITY, math.log(max(rarity, MIN_RARITY))) for rarity in rarities)
+    """BM25F, as a share of what the words of the question weigh together: so it means the same in every search."""
+    most = sum(rarities(connection, question.terms))
     for row in scores.keys() & candidates.keys():
         candidates[row].add("words", scores[row] / most)
 

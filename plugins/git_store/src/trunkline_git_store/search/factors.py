@@ -14,7 +14,7 @@ from trunkline_git_store.search.dates import Period
 from trunkline_git_store.search.terms import Term
 from trunkline_git_store.stemmer import TextStemmer
 
-TALK = 0.5
+TALK = 0.7
 """A conversation repeats what was searched for, in the question and in tool results, so a document that says it as
 well comes first."""
 

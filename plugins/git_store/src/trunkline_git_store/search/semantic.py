@@ -13,7 +13,7 @@ import msgspec
 from trunkline_git_store.index.conversation import NEIGHBOUR_TIME
 from trunkline_git_store.vectors.vector_store import COSINE, Scores, VectorStore
 
-SEMANTIC_WEIGHT = 1.1
+SEMANTIC_WEIGHT = 0.7
 """The weight of meaning relative to words: both are about 1 for a good hit. Measured in
 docs/explanation/recall.md."""
 
