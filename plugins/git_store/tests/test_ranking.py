@@ -216,6 +216,26 @@ async def test_adjacent_messages_help_to_find_a_short_turn(store: GitMemoryStore
     assert "talk-3" not in [hit.id for hit in hits]
 
 
+async def test_a_long_turn_does_not_hide_the_short_one_beside_it(store: GitMemoryStore) -> None:
+    """A short answer to a long message is found before a longer text of somebody else that has the same words: each
+    field has its own length."""
+    await say(
+        store, "We talked about the house. " * 20, "The spare key is under the pot.", conversation="short"
+    )
+    rival = (
+        "Somebody told a story in which the spare key of a boat lay in a pot. " + "It was a dull story. " * 8
+    )
+    await say(store, rival, conversation="rival")
+    hits = await find(store, "spare key pot")
+    assert (hits[0].conversation, hits[0].content) == ("short", "The spare key is under the pot.")
+
+
+async def test_a_turn_that_only_repeats_the_query_comes_later(store: GitMemoryStore) -> None:
+    """Who says no other word than those searched for asked the same, and tells nothing."""
+    await say(store, "climbing frame", "The climbing frame for the beans stands behind the shed.")
+    assert (await find(store, "climbing frame"))[0].content.startswith("The climbing frame for the beans")
+
+
 async def test_messages_after_a_pause_are_not_adjacent(store: GitMemoryStore) -> None:
     """A message sent an hour later, or an adjacent one that matches a single word only, belongs to another topic."""
     await say(store, "The kitchen cupboard is blue.", conversation="c", at=NOW - timedelta(days=2))

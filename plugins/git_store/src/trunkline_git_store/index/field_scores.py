@@ -17,8 +17,9 @@ TEXT, BEFORE, AFTER, TAGS = range(4)
 WEIGHTS = (1.0, 0.5, 0.3, 4.0)
 """The weights of a word in each column."""
 
-LENGTH = 0.75
-"""How much the length of a field counts, from 0 to 1 (``b``)."""
+LENGTHS = (0.75, 0.5, 0.5, 0.75)
+"""How much the length of each column counts, from 0 to 1 (``b``). That of neighbours counts less: their mean length
+depends on how many passages have none."""
 
 SATURATION, SATURATION_OF_TURNS = 1.2, 0.6
 """How slowly a word that is repeated stops to add (``k1``). In a turn with neighbours it counts most that a word is
@@ -65,8 +66,8 @@ def _score(api: apsw.FTS5ExtensionApi, /, *parameters: "apsw.SQLiteValue") -> fl
         query = api.aux_data = _Query(api, str(parameters[0]))
     sizes = [api.column_size(column) for column in range(len(WEIGHTS))]
     shares = [
-        weight / (1 - LENGTH + LENGTH * size / mean)
-        for weight, size, mean in zip(WEIGHTS, sizes, query.means, strict=True)
+        weight / (1 - length + length * size / mean)
+        for weight, length, size, mean in zip(WEIGHTS, LENGTHS, sizes, query.means, strict=True)
     ]
     counts = [0.0] * len(query.weights)
     own = 0
