@@ -13,7 +13,7 @@ import pygit2
 from trunkline.api.gateway import ConversationSummary
 from trunkline.api.store import IndexStats, VectorStats, parse_conversation_path
 from trunkline_git_store.conversations import ConversationCache, parse
-from trunkline_git_store.index import field_scores
+from trunkline_git_store.index import field_ranking
 from trunkline_git_store.index.builder import build_index
 from trunkline_git_store.index.conversation import message_passages
 from trunkline_git_store.index.database import DerivedDatabase
@@ -32,7 +32,7 @@ class SearchIndex:
 
     def __init__(self, root: Path, file: Path, cache: ConversationCache) -> None:
         self.repository = Repository(root)
-        self.database = DerivedDatabase(file, prepare=field_scores.register)
+        self.database = DerivedDatabase(file, prepare=field_ranking.register)
         self.stems = TextStemmer()
         self._cache = cache
 

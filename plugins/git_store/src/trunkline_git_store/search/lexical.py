@@ -1,6 +1,6 @@
 """The signal of words: BM25F over the text of passages, what stands around them, and their tags.
 
-SQLite's BM25 selects some hundred passages, and BM25F orders them (``field_scores``). SQLite takes about a microsecond
+SQLite's BM25 selects some hundred passages, and BM25F orders them (``field_ranking``). SQLite takes about a microsecond
 for a passage, so a word that is everywhere could cost a second by itself. What is scored is therefore bounded: the
 rarer words choose, those that are in up to a tenth of all passages count along, and where all words are common the
 newest passages are taken.
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from trunkline_git_store.index.field_scores import encode
+from trunkline_git_store.index.field_ranking import encode
 from trunkline_git_store.search.filters import EXCLUDE_ASIDES, SearchFilter
 from trunkline_git_store.search.terms import COUNTED, Term, all_of, any_of
 

@@ -43,7 +43,7 @@ def encode(terms: Iterable[ScoredTerm]) -> str:
 
 
 class _Query:
-    """What is the same for all passages of a search: its terms, the phrases of each, and the mean lengths of fields."""
+    """The terms of a search, their weights and phrases, and the mean lengths of the columns."""
 
     __slots__ = ("means", "phrases", "weights")
 
