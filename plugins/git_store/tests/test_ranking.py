@@ -216,6 +216,20 @@ async def test_adjacent_messages_help_to_find_a_short_turn(store: GitMemoryStore
     assert "talk-3" not in [hit.id for hit in hits]
 
 
+async def test_a_message_that_forks_repeat_is_one_hit(store: GitMemoryStore) -> None:
+    """A fork begins with the messages of its conversation, under their ids. Whoever edits a message five times is not
+    shown the one before it six times. The same words said again are another message."""
+    told = Message(id="msg_told", role="user", content="The bicycle stands in the cellar.", created_at=NOW)
+    for number in range(3):
+        said = (told, Message(id=f"msg_{number}", role="user", content=f"Version {number}.", created_at=NOW))
+        await store.append_conversation(
+            AppendConversation(block="main", conversation=f"fork-{number}", messages=said, actor="owner")
+        )
+    await say(store, "The bicycle stands in the cellar.", conversation="later")
+    hits = await find(store, "bicycle cellar")
+    assert sorted(hit.id for hit in hits if hit.content == told.content) == ["later-0", "msg_told"]
+
+
 async def test_a_long_turn_does_not_hide_the_short_one_beside_it(store: GitMemoryStore) -> None:
     """A short answer to a long message is found before a longer text of somebody else that has the same words: each
     field has its own length."""

@@ -191,11 +191,15 @@ def _hits(
     ordered: Sequence[PassageCandidate],
 ) -> Iterator[MemoryHit]:
     """The hits, each with the words that were found in it. What has none of them itself must have several around it:
-    one word next door is next door's."""
+    one word next door is next door's. A message that forks of its conversation repeat is one hit."""
     texts = PassageTextReader(index.repository)
+    shown: set[tuple[str, str]] = set()
     beginnings = [stem_prefix(stem) for term in question.terms for stem in term.stems]
     for one in ordered:
         lines = texts.lines(one)
+        message = one.name, "\n".join(lines)
+        if one.kind == "turn" and message in shown:
+            continue
         own = set(index.stems.stem_text("\n".join((one.speaker_name, *lines)))[1].split())
         held = [term for term in question.terms if own.intersection(term.stems)]
         if held or one.kind != "turn":
@@ -205,6 +209,7 @@ def _hits(
             if len(near) < NEAR_WORDS and not question.is_semantic_match(one) and not one.has_signal("link"):
                 continue
             one.explain("words", "neighbours", ", ".join(map(str, near)))
+        shown.add(message)
         yield build_hit(one, lines, beginnings)
 
 
