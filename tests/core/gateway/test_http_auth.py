@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
+from starlette.requests import Request
 
 import trunkline
 from tests.other_users import HEADER, Visitors, share
@@ -246,6 +247,7 @@ class Guests:
             HttpRoute("/open", ("GET",), said("open"), public=True),
             HttpRoute("/closed", ("GET",), said("closed")),
             HttpRoute("/broken", ("GET",), broken),
+            HttpRoute("/read", ("POST",), read, public=True),
         ]
 
     name = "guests"
@@ -278,8 +280,20 @@ def said(text: str) -> Callable[[object], Awaitable[object]]:
     return endpoint
 
 
+async def read(request: Request) -> object:
+    from starlette.responses import PlainTextResponse
+
+    return PlainTextResponse(str(len(await request.body())))
+
+
 async def broken(request: object) -> object:
     raise RuntimeError("secret detail /etc/passwd")
+
+
+def owner_of_routes(env: Environment) -> str:
+    """Return the name of the plugin, which is in the paths of its routes."""
+    routes = env.platform.instance.workers["gateway"].context.plugins.http_routes()
+    return next(one.owner for one in routes if one.item.path.endswith("open"))
 
 
 class TestPlugins:
@@ -289,6 +303,21 @@ class TestPlugins:
     async def shared(self, anyio_backend: str) -> AsyncIterator[Environment]:
         async with started_environment(Guests()) as env:
             yield env
+
+    async def test_a_body_for_a_plugin_has_a_limit(self, env: Environment) -> None:
+        """A stranger cannot fill the gateway's memory through a public route, whether the size is declared or not."""
+
+        read = f"/x/{owner_of_routes(env)}/read"
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for _ in range(100):
+                yield b"x" * 1_000_000
+
+        async with bare(env) as client:
+            assert (await client.post(read, content=b"small")).text == "5"
+            for content in (b"x" * 100_000_000, pieces()):
+                refused = await client.post(read, content=content)
+                assert (refused.status_code, refused.json()["code"]) == (413, "too_large")
 
     async def test_an_authenticator_plugin_admits_its_users(self, env: Environment) -> None:
         """A plugin's identity is the turn's actor; one that fails refuses, though others might admit."""
@@ -322,8 +351,7 @@ class TestPlugins:
 
     async def test_routes_of_plugins(self, env: Environment) -> None:
         """They are under ``/x/<plugin>/``, and need the credential unless public; a failing one reveals no detail."""
-        routes = env.platform.instance.workers["gateway"].context.plugins.http_routes()
-        owner = next(one.owner for one in routes if one.item.path.endswith("open"))
+        owner = owner_of_routes(env)
         async with bare(env) as client:
             assert (await client.get(f"/x/{owner}/open")).text == "open"
             assert (await client.get(f"/x/{owner}/closed")).status_code == 401

@@ -116,7 +116,8 @@ class AdmissionRule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
-    """A route below ``/x/<plugin>/``. ``endpoint`` is a Starlette endpoint.
+    """A route below ``/x/<plugin>/``. ``endpoint`` is a Starlette endpoint. A body that is larger than the gateway's
+    own routes accept for text is refused with ``too_large`` (413) while the endpoint reads it.
 
     ``scope`` is what the token of a request must permit. Only the owner has the default: Trunkline cannot know what a
     plugin's route shows or changes, and does not check blocks for it. So a token for some blocks is refused. A

@@ -20,6 +20,7 @@ from trunkline.runtime.http.auth_middleware import AuthMiddleware
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.http.app_state import AppState, sender_of, services_of
 from trunkline.workers.gateway.http.openapi import openapi_document as openapi
+from trunkline.workers.gateway.http.request_reader import with_limited_body
 from trunkline.workers.gateway.http.responses import error_response, exception_response
 from trunkline.workers.gateway.http.route_table import AnyRoute, described_routes
 from trunkline.workers.gateway.http.routes import locale_routes, socket
@@ -95,7 +96,7 @@ def open_paths(state: AppState) -> frozenset[str]:
 def _plugin_route(route: OwnedItem[HttpRoute]) -> ScopedRoute:
     own = route.item
     scope = None if own.public else own.scope
-    endpoint = _by_block(own) if own.by_block else own.endpoint
+    endpoint = _by_block(own) if own.by_block else _with_limited_body(own)
     # What a plugin does for the owner is done with all of the owner's rights, so a token for some blocks may not ask.
     all_blocks = not own.by_block or own.scope is TokenScope.OWNER
     return ScopedRoute(_path(route), endpoint, methods=own.methods, scope=scope, all_blocks=all_blocks)
@@ -109,10 +110,21 @@ def _by_block(route: HttpRoute) -> Endpoint:
         if not is_block_name(block):
             raise refusal(ErrorCode.NOT_FOUND)
         await services_of(request).access.require(sender_of(request).identity, route.scope, block)
-        response: Response = await route.endpoint(request)
+        response: Response = await route.endpoint(with_limited_body(request))
         return response
 
     return checked
+
+
+def _with_limited_body(route: HttpRoute) -> Endpoint:
+    """Return the endpoint for requests whose body has a limit: whoever reaches the port may send one to a public
+    route."""
+
+    async def limited(request: Request) -> Response:
+        response: Response = await route.endpoint(with_limited_body(request))
+        return response
+
+    return limited
 
 
 def _path(route: OwnedItem[HttpRoute]) -> str:

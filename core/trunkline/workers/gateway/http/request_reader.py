@@ -1,10 +1,10 @@
 """Reads requests: bodies within a limit, JSON into structs, and query parameters. Invalid input is refused."""
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from datetime import UTC, datetime
 from functools import reduce
 from operator import getitem
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -36,6 +36,22 @@ async def read_body(request: Request) -> bytes:
         if len(chunks) > limit:
             raise refusal(ErrorCode.TOO_LARGE)
     return bytes(chunks)
+
+
+def with_limited_body(request: Request) -> Request:
+    """Return the request for an endpoint that reads the body by itself, as those of plugins do. Its body is refused
+    with ``too_large`` as soon as it is larger than a body with text may be."""
+    limit, size = app_state_of(request).max_text_body, 0
+
+    async def receive() -> MutableMapping[str, Any]:
+        nonlocal size
+        message = await request.receive()
+        size += len(message.get("body", b""))
+        if size > limit:
+            raise refusal(ErrorCode.TOO_LARGE)
+        return message
+
+    return Request(request.scope, receive)
 
 
 async def read_json(request: Request, kind: type[T]) -> T:
