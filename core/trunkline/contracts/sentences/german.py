@@ -61,9 +61,8 @@ GERMAN: Mapping[str, str] = {
     "ask.plan": "Der Agent von Block {block} möchte die Planung beenden und arbeiten: {tool}. Erlauben?",
     "ask.administer": "Der Agent von Block {block} möchte ändern, wer Zugang hat, wer was darf oder was in Ihrem Namen "
     "läuft: {tool}. Erlauben?",
-    "ask.delegate": "Der Agent von Block {block} möchte einem eigenen Agenten eine Aufgabe geben oder ihn beenden: "
-    "{tool}. "
-    "Erlauben?",
+    "ask.delegate": "Der Agent von Block {block} möchte einem eigenen Agenten eine Aufgabe geben oder eine solche "
+    "Aufgabe beenden: {tool}. Erlauben?",
     "ask.mcp": "Der Agent von Block {block} möchte ein Werkzeug benutzen, das etwas nach außen senden kann: {tool}. "
     "Erlauben?",
     "ask.fetch": "Der Agent von Block {block} möchte von einem anderen Rechner lesen: {tool}. Erlauben?",
