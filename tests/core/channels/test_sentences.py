@@ -79,6 +79,35 @@ def test_a_plugin_adds_a_language_and_its_own_sentences(caplog: pytest.LogCaptur
     assert Sentences(given, language="xx")("button.once") == "Allow once"
 
 
+def test_a_region_has_what_its_language_has() -> None:
+    """One sentence of a plugin for a region does not make all others English; each key is looked up by itself."""
+    given = [
+        SentenceCatalogue("de-AT", {"garden.watered": "{plant} is gossn."}),
+        SentenceCatalogue("de", {"garden.watered": "{plant} ist gegossen.", "garden.dry": "Trocken."}),
+        SentenceCatalogue(
+            "en", {"garden.watered": "{plant} is watered.", "garden.dry": "Dry.", "garden.ok": "Ok."}
+        ),
+    ]
+    say = Sentences(given, language="de-AT")
+    assert say("button.deny") == "Ablehnen" and say("garden.watered", plant="Dill") == "Dill is gossn."
+    assert say("garden.dry") == "Trocken." and say("garden.ok") == "Ok."
+    asked = Sentences()("ask.write", block="main", tool="write_file")
+    assert say.translate(asked) == GERMAN["ask.write"].format(block="main", tool="write_file")
+
+
+@pytest.mark.parametrize("tag", ["en", "en-GB", "EN-gb", "en-GB-oxendict", "de", "de-DE", "de-Latn-DE", "DE"])
+def test_no_plugin_replaces_a_sentence_of_the_platform(tag: str) -> None:
+    """In no region of a language of the platform."""
+    given = [SentenceCatalogue(tag, dict.fromkeys(ENGLISH, "Allow once"))]
+    say, platform = Sentences(given, language=tag), GERMAN if tag.lower().startswith("de") else ENGLISH
+    assert {key: say(key) for key in ENGLISH} == dict(platform)
+
+
+def test_a_task_is_ended_and_not_an_agent() -> None:
+    """What the owner allows is the same in both languages."""
+    assert GERMAN["ask.delegate"].count("Aufgabe") == 2 and "ihn beenden" not in GERMAN["ask.delegate"]
+
+
 def test_a_text_of_another_worker_is_translated() -> None:
     """The sentence of an error and the question about a call; what a person or an agent wrote stays as it is."""
     say = Sentences(language="de")

@@ -58,8 +58,8 @@ def trunkline_render(event: "FeedEvent", channel: str) -> str | None:
 @hookspec
 def trunkline_sentences(settings: "PluginSettings") -> "Iterable[SentenceCatalogue]":
     """Add sentences that people meet in channels: a language, or the plugin's own sentences in several languages. The
-    first one with a key counts in each language, so the platform's own sentences cannot be replaced. Missing ones are
-    in English.
+    first one with a key counts in each language. In the platform's languages, in every region of them too, its own
+    sentences cannot be replaced. Missing ones are in the parent language (``de`` for ``de-AT``), and else in English.
 
     ```python
     import trunkline

@@ -18,11 +18,12 @@ class SentenceCatalogue:
     """Sentences of a language. ``tag`` is its BCP 47 tag, such as ``fr`` or ``pt-BR``. ``texts`` has texts by their
     keys, with placeholders such as ``{name}``, which may come in any order.
 
-    Guarantees: a key that a language lacks is shown in English. So is a text whose placeholders are not those of the
-    English one.
+    Guarantees: a key that a tag lacks is shown in its parent language (``de`` for ``de-AT``), and else in English. A
+    text whose placeholders are not those of the English one counts as missing.
 
-    Not guaranteed: that a text is used. The first one with a key counts, so that a plugin cannot replace what the
-    platform asks. A plugin's own keys begin with its name.
+    Not guaranteed: that a text is used. The first one with a key counts. In a language that the platform speaks, in
+    every region of it too, the platform's sentences are always its own, so that a plugin cannot replace what it asks. A
+    plugin's own keys begin with its name.
     """
 
     tag: str

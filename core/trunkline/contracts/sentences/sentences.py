@@ -31,7 +31,7 @@ class Sentences:
         self.language = language
         """The BCP 47 tag of the language. It may be changed at any time."""
         self._texts: dict[str, dict[str, str]] = {}
-        for one in (*CATALOGUES, *catalogues):
+        for one in (*CATALOGUES, *map(_without_platform_keys, catalogues)):
             known = self._texts.setdefault(one.tag.lower(), {})
             known.update({key: text for key, text in one.texts.items() if key not in known})
         self._english = self._texts["en"]
@@ -51,7 +51,7 @@ class Sentences:
         """Return a text of another worker, which is in English, in this language. A line that is no sentence of the
         platform stays as it is. Raises nothing.
         """
-        if self._own() is self._english:
+        if primary_language(self.language) == "en":
             return text
         return "\n".join(map(self._translated, text.split("\n")))
 
@@ -62,13 +62,14 @@ class Sentences:
         return line
 
     def _text(self, key: str) -> str:
-        return self._own().get(key) or self._english[key]
-
-    def _own(self) -> Mapping[str, str]:
+        """Return the text of the language, else of its parent (``de`` of ``de-AT``), else the English one."""
         tag = self.language.lower()
-        while tag and tag not in self._texts:
+        while tag:
+            text = self._texts.get(tag, {}).get(key, "")
+            if text:
+                return text
             tag = tag.rpartition("-")[0]
-        return self._texts[tag] if tag else self._english
+        return self._english[key]
 
     def _drop_misfits(self, tag: str, texts: dict[str, str]) -> None:
         for key in [key for key in texts if key in self._english]:
@@ -80,6 +81,21 @@ class Sentences:
 def placeholders(text: str) -> set[str]:
     """Return the names in braces."""
     return set(PLACEHOLDER.findall(text))
+
+
+def primary_language(tag: str) -> str:
+    """Return the first part of a BCP 47 tag, in lower case: ``de`` of ``de-AT``."""
+    return tag.lower().partition("-")[0]
+
+
+def _without_platform_keys(catalogue: SentenceCatalogue) -> SentenceCatalogue:
+    """Return a plugin's catalogue without the platform's sentences, if the platform itself speaks this language. A
+    region is not another language: no plugin writes "Allow once" on the button that denies, for ``en-GB`` either.
+    """
+    if primary_language(catalogue.tag) not in {one.tag for one in CATALOGUES}:
+        return catalogue
+    own = {key: text for key, text in catalogue.texts.items() if key not in ENGLISH}
+    return SentenceCatalogue(catalogue.tag, own)
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
