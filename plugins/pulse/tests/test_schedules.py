@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from functools import partial
+from zoneinfo import ZoneInfo
 
 import anyio
 import pytest
@@ -18,6 +19,7 @@ from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.testing.platform import Platform
 from trunkline_bus import Request, service
+from trunkline_pulse.armer import Armer
 from trunkline_pulse.run_starter import RunStarter
 from trunkline_pulse.schedule_changes import run_now
 from trunkline_pulse.schedule_store import ScheduleStore
@@ -245,6 +247,44 @@ async def test_a_claimed_time_runs_whatever_the_previous_run_does(client: BlockC
     assert [(run.due_at, run.outcome) for run in state.runs] == [(start, "started"), (due, "started")]
     for run in state.runs:
         await client.gateway.cancel(run.turn)
+
+
+async def test_a_claim_outlives_a_wrong_file(client: BlockClient) -> None:
+    """A gateway died with a claim, and the file was wrong when the message came again: the due time runs once the file
+    is corrected."""
+    due = utc_now().replace(microsecond=0) + timedelta(days=1)
+    text = f'instruction = "say:late"\nat = {due:%Y-%m-%dT%H:%M:%SZ}\n'
+    await write_schedule_file(client.bus, client.block, "claim", text)
+    await state_when(client, "claim", lambda state: state.next_due == due)
+    await write_schedule_file(client.bus, client.block, "claim", f"{text}cron = 7\n")
+    await state_when(client, "claim", lambda state: bool(state.problem))
+    await ScheduleStore(client.bus).change(
+        client.block, "claim", lambda state: replace(state, claimed=(due,), next_due=None)
+    )
+    message = ScheduleDue(block=client.block, name="claim", due_at=due)
+    await client.bus.append(SCHEDULE_DUE, message, block=client.block, schedule="claim")
+    await anyio.sleep(0.5)  # it is acknowledged, and nothing tells of that
+    await write_schedule_file(client.bus, client.block, "claim", text)
+    run = await ended_run(client, "claim")
+    assert (run.due_at, run.outcome) == (due, "finished")
+
+
+async def test_a_timer_of_an_older_state_replaces_none_of_a_newer(client: BlockClient) -> None:
+    """A gateway that arms what it read before the file was changed arms it anew."""
+    far, near = utc_now() + timedelta(days=1), utc_now() + timedelta(seconds=6)
+    text = 'instruction = "say:soon"\nat = {at:%Y-%m-%dT%H:%M:%SZ}\n'
+    await write_schedule_file(client.bus, client.block, "timer", text.format(at=far))
+    old = await state_when(client, "timer", lambda state: state.next_due is not None)
+    source = await ScheduleStore(client.bus).find(client.block, "timer")
+    await write_schedule_file(client.bus, client.block, "timer", text.format(at=near))
+    await state_when(client, "timer", lambda state: state.version != old.version)
+
+    async def report(found: object) -> None:
+        raise AssertionError("the file is right")
+
+    assert source is not None and source.schedule is not None
+    await Armer(client.bus, ScheduleStore(client.bus), ZoneInfo("UTC"), report).arm(old, source.schedule)
+    assert (await ended_run(client, "timer")).outcome == "finished"
 
 
 async def test_a_claim_by_hand_begins_the_conversation_of_a_queue(client: BlockClient) -> None:

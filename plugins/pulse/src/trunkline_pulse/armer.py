@@ -69,13 +69,20 @@ class Armer:
             await self._forget(block, name)
 
     async def arm(self, state: ScheduleState, schedule: Schedule) -> None:
-        """Let the server report the next due time of a state. Does nothing if there is none."""
+        """Let the server report the next due time of a state. Does nothing if there is none.
+
+        Whoever changes the state arms after the change. So a state that is still the same after this arming is armed
+        right, and one that is not is armed anew: otherwise the timer of an older file could replace that of a newer.
+        """
         if state.next_due is None:
             return
         block, name = state.block, state.name
         due = ScheduleDue(block=block, name=name, due_at=state.next_due)
         at = jittered(schedule, key_of(block, name), state.next_due)
         await self._bus.schedule(SCHEDULE_TIMER, SCHEDULE_DUE, due, at=at, block=block, schedule=name)
+        now = await self._store.state(block, name)
+        if now is not None and (now.version, now.next_due) != (state.version, state.next_due):
+            await self.sync([(block, name)])
 
     async def _sync_safely(self, found: FoundSchedule) -> None:
         """Arm a schedule anew. One that fails unexpectedly must not keep the others, or the gateway, from working."""
@@ -102,8 +109,16 @@ class Armer:
             await self._disarm(found.block, found.name)
         else:
             await self.arm(state, schedule)
+        if schedule is not None and state.claimed:
+            await self._complete(state)
         if found.problem:
             await self._report(found)
+
+    async def _complete(self, state: ScheduleState) -> None:
+        """Let a gateway complete a claim. Its own message may have come while the file was wrong."""
+        block, name = state.block, state.name
+        due = ScheduleDue(block=block, name=name, due_at=state.claimed[0])
+        await self._bus.append(SCHEDULE_DUE, due, block=block, schedule=name)
 
     def _state(self, found: FoundSchedule, old: ScheduleState | None) -> ScheduleState:
         """Return the state of a new or changed file. It keeps what is known of former runs."""
