@@ -89,6 +89,14 @@ async def test_mn_t14_a_rare_word_outscores_a_common_one(store: GitMemoryStore, 
     assert await find(store, "xylophone") == ()
 
 
+async def test_words_with_one_stem_count_as_one(store: GitMemoryStore, write: Write) -> None:
+    """Who asks in several forms of a word finds with the same score as who asks in one."""
+    await write("race.md", "She runs a race every spring.")
+    await write("other.md", "A boat.")
+    (once,), (thrice,) = await find(store, "run"), await find(store, "running runs run")
+    assert once.score == thrice.score
+
+
 @pytest.mark.parametrize(
     ("text", "query"),
     [

@@ -59,10 +59,15 @@ def query_words(text: str) -> list[str]:
 
 
 def parse_terms(connection: apsw.Connection, stems: TextStemmer, text: str) -> list[Term]:
-    """The terms of a question; words that nothing resembles are left out."""
+    """The terms of a question. Words that nothing resembles are left out, and of words with the same stems, such as
+    "run" and "running", the first one counts."""
     languages = [name for (name,) in connection.execute("SELECT name FROM languages ORDER BY name")]
     found = (_term(connection, word, stems.stem_word(word, languages)) for word in query_words(text))
-    return [term for term in found if term.passages]
+    terms: dict[tuple[str, ...], Term] = {}
+    for term in found:
+        if term.passages:
+            terms.setdefault(term.stems, term)
+    return list(terms.values())
 
 
 def _term(connection: apsw.Connection, word: str, stems: tuple[str, ...]) -> Term:
