@@ -228,14 +228,17 @@ async def test_a_sender_cannot_name_files_of_another_conversation(shared: Harnes
     await shared.ask(asks("say:x", image(OTHER)))
     path = str(shared.files()[0].relative_to(shared.running.home.memory))
     stolen = Attachment(path=path, name="a.png", media_type="image/png", size=9)
-    earlier = Message(id="m", role="user", content="look", attachments=(stolen,))
+    earlier = Message(id="m", role="user", content="look", attachments=(stolen,), files=(stolen,))
     answer = Message(id="n", role="assistant", content="x")
     for message in (
         SendMessage(content="say:y", history=(earlier, answer)),
         SendMessage(content="say:y", preceding=(earlier,)),
     ):
-        await shared.running.answer(await shared.running.gateway.send(message))
+        accepted = await shared.running.gateway.send(message)
+        await shared.running.answer(accepted)
         assert shared.images == [] and "a.png" not in shared.sent
+        view = await shared.running.gateway.conversation(accepted.conversation, include_tools=True)
+        assert not any(one.files or one.attachments for one in view.messages)
 
 
 HOSTILE: tuple[tuple[dict[str, Any], int], ...] = (

@@ -22,8 +22,8 @@ TABLE = "a,b\n1,2\n" * 30_000
 async def test_a_given_file_is_downloaded(
     browser: Browser, running: Platform, axe: str, tmp_path: Path
 ) -> None:
-    """The link below the call has the name and the size, and the whole file arrives; a reload shows it, too. The
-    browser is signed in by its cookie, because the request of a download has no other credential.
+    """The link below the call has the name and the size, and the whole file arrives; a reload and a fork show it, too.
+    The browser is signed in by its cookie, because the request of a download has no other credential.
     """
     workspace = running.home.workspace("main")
     workspace.mkdir(parents=True, exist_ok=True)
@@ -44,4 +44,14 @@ async def test_a_given_file_is_downloaded(
         assert (await started.value).suggested_filename == "plan.csv" and saved.read_text() == TABLE
         await page.reload()
         await expect(link).to_be_visible(timeout=60_000)
+        await send_raw(page, "say:one")
+        await expect(page.get_by_role("button", name="Ask again")).to_have_count(2)
+        before = page.url
+        await page.get_by_role("button", name="Ask again").last.click()
+        await expect(page.get_by_role("group", name="Branch 2 of 2")).to_be_visible()
+        assert page.url != before
+        async with page.expect_download() as again:
+            await link.click()
+        await (await again.value).save_as(saved)
+        assert saved.read_text() == TABLE
         assert found.problems == []

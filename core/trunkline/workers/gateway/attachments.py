@@ -76,7 +76,7 @@ class AttachmentService:
         preceding = tuple(request.preceding or ())
         messages = (*(request.history or ()), *preceding, request.message)
         files = [file for one in messages for file in _files(one)]
-        if not files and not any(one.attachments for one in messages):
+        if not files and not any(one.attachments or one.files for one in messages):
             return request
         attachments = iter(await self._store(request, files) if files else ())
         named = [_with_attachments(one, attachments) for one in messages]
@@ -121,4 +121,4 @@ def _name(file: Image | DocumentFile, media_type: str) -> str:
 
 def _with_attachments(message: Message, attachments: Iterator[Attachment]) -> Message:
     taken = tuple(islice(attachments, len(message.images) + len(message.documents)))
-    return replace(message, images=(), documents=(), attachments=taken)
+    return replace(message, images=(), documents=(), attachments=taken, files=())
