@@ -91,7 +91,11 @@ async def module_platform(
 ) -> AsyncIterator[ProcessPlatform]:
     config = asking(
         provider,
-        **{"permissions.approvals": "none", "permissions.allow_shell": True, "channels.enabled": ["bell"]},
+        **{
+            "permissions.approvals": "none",
+            "permissions.allow_shell": True,
+            "channels.enabled": ["terminal", "bell"],
+        },
     )
     async with process_platform(
         tmp_path_factory.mktemp("notices"), config=config, plugins={"bell": BELL}, workers=ALL_WORKERS

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.channels.channel import TurnStream as TurnStream
     from trunkline.contracts.channels.foreground_channel import ForegroundChannel as ForegroundChannel
     from trunkline.contracts.channels.foreground_channel import TerminalSession as TerminalSession
-    from trunkline.contracts.channels.notice_client import hand_to_channels as hand_to_channels
+    from trunkline.contracts.channels.notice_client import NoticeRound as NoticeRound
     from trunkline.contracts.channels.owner_notice import OwnerNotice as OwnerNotice
     from trunkline.contracts.channels.records import STATE_PREFIX as STATE_PREFIX
     from trunkline.contracts.channels.records import STATE_SECONDS as STATE_SECONDS

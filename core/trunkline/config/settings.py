@@ -259,10 +259,21 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
     detail: AuditDetail = "standard"
 
 
+TERMINAL = "terminal"
+"""The channel that ``trunkline chat`` runs, and no worker."""
+
+
 class ChannelsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[channels]``: which channels ``trunkline up`` and the channels worker run."""
 
-    enabled: tuple[str, ...] = ("terminal",)
+    enabled: tuple[str, ...] = (TERMINAL,)
+
+    @property
+    def telling(self) -> tuple[str, ...]:
+        """The channels that tell the owner of notices: all but the terminal, at which nobody may sit. Raises
+        nothing.
+        """
+        return tuple(name for name in self.enabled if name != TERMINAL)
 
 
 class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -186,9 +186,10 @@ def _agents(
     access: BlockAccess,
 ) -> AgentService:
     bus = context.bus
-    settings = context.config.settings.agents
-    starter = TaskStarter(bus, turns, messages, records, settings, context.home.path)
-    notices = TaskNotices(bus, turns, records, context.config.settings.channels.enabled)
+    settings = context.config.settings
+    starter = TaskStarter(bus, turns, messages, records, settings.agents, context.home.path)
+    secrets = Redactor(settings.memory.redact)
+    notices = TaskNotices(bus, turns, records, settings.channels.telling, secrets)
     reports = TaskReports(bus, turns, records, notices.wake)
     return AgentService(bus, records, starter, reports, notices, access)
 

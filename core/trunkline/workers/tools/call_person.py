@@ -105,7 +105,7 @@ class CallPerson(Person):
                 )
                 accepted += 1
             except NoResponders:
-                continue  # the terminal, and a channel that does not run
+                continue  # a channel that does not run
             except BusError as error:
                 raise OutcomeUnknown(
                     f"The channel {name} did not confirm that it has the message."

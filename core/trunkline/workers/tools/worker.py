@@ -78,7 +78,7 @@ class ToolsWorker(Worker):
             self._readers,
             pool,
             context.config.settings.tools.answer_wait,
-            context.config.settings.channels.enabled,
+            context.config.settings.channels.telling,
         )
         results = self._make_result_store()
         own_tools = (*discovery_tools(self._discovery), read_result_tool(results, self._ancestry))

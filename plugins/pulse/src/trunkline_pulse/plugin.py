@@ -47,7 +47,7 @@ class PulsePlugin:
         from trunkline_pulse.settings import PulseSettings
 
         zone = settings.section(PulseSettings).zone()
-        own = PulseLifespan(settings.home, zone, settings.section(ChannelsSettings).enabled)
+        own = PulseLifespan(settings.home, zone, settings.section(ChannelsSettings).telling)
         return [own, self._http(settings).lifespan]
 
     @trunkline.hookimpl

@@ -7,7 +7,7 @@ import msgspec
 
 from trunkline import RemoteFault, Unavailable
 from trunkline.api.bus import Bus, BusError
-from trunkline.api.channel import TellOwner, hand_to_channels
+from trunkline.api.channel import NoticeRound, TellOwner
 from trunkline.api.gateway import GatewayClient, TurnView
 from trunkline.api.memory import utc_now
 from trunkline.api.schedule import (
@@ -120,7 +120,7 @@ class RunRecorder:
     async def _tell(self, block: str, notice: str, text: str, channel: str) -> None:
         """Hand a text to a channel, or to all of them, each of which decides by the owner's preferences."""
         message = TellOwner(block=block, text=text, notice=notice, at=utc_now())
-        left = await hand_to_channels(self._bus, (channel,) if channel else self._channels, message)
+        left = await NoticeRound(self._bus, (channel,) if channel else self._channels).hand(message)
         if left:
             log.warning("these channels do not tell the owner of a schedule: %s", ", ".join(left))
 

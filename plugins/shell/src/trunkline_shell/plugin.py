@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import trunkline
-from trunkline.api.hooks import ChannelsSettings, WorkerKind
+from trunkline.api.hooks import ChannelsSettings, MemorySettings, WorkerKind
 from trunkline_shell.settings import ShellSettings
 
 if TYPE_CHECKING:
@@ -36,11 +36,13 @@ def trunkline_lifespan(
     """The notices of background tasks that have ended, in every tools worker."""
     if worker != "tools":
         return []
+    from trunkline.api.text import Redactor
     from trunkline_shell.program_notices import ProgramNotices
     from trunkline_shell.tasks import TaskStore
 
     store = TaskStore(settings.home, settings.section(ShellSettings))
-    return [ProgramNotices(store, settings.section(ChannelsSettings).enabled)]
+    secrets = Redactor(settings.section(MemorySettings).redact)
+    return [ProgramNotices(store, settings.section(ChannelsSettings).telling, secrets)]
 
 
 @trunkline.hookimpl

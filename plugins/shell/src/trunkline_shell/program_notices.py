@@ -6,7 +6,7 @@ notice's id follows from the task, so each channel tells it once. Of a task that
 
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 import anyio
@@ -14,8 +14,9 @@ import anyio.to_thread
 
 from trunkline import LifespanContext
 from trunkline.api.bus import Backoff, Bus
-from trunkline.api.channel import Sentence, TellOwner, hand_to_channels
+from trunkline.api.channel import NoticeRound, Sentence, TellOwner
 from trunkline.api.sandbox import DetachedProgram
+from trunkline.api.text import Redactor
 from trunkline_shell.tasks import TaskStore, describe_task
 
 log = logging.getLogger(__name__)
@@ -23,8 +24,8 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS, LONGEST_PAUSE = 2.0, 60.0
 """Seconds between two looks; twice as many after each while a channel does not take a notice."""
 
-AGENT_SECONDS = 5.0
-"""Seconds that an agent which waits for a task has to see its end."""
+AGENT_TIME = timedelta(seconds=5)
+"""The time that an agent which waits for a task has to see its end."""
 
 NEWS = timedelta(days=1)
 """How long an end is told. A channel that does not run by then is given up."""
@@ -34,11 +35,14 @@ KNOWN = frozenset({"cancelled", "block", "panic"})
 
 
 class ProgramNotices:
-    """A lifespan of each tools worker. ``channels`` are the enabled ones."""
+    """A lifespan of each tools worker. It hands notices to ``channels``, without what ``secrets`` finds: a chat service
+    reads them.
+    """
 
-    def __init__(self, store: TaskStore, channels: Sequence[str]) -> None:
+    def __init__(self, store: TaskStore, channels: Sequence[str], secrets: Redactor) -> None:
         self._store = store
         self._channels = channels
+        self._secrets = secrets
 
     @asynccontextmanager
     async def __call__(self, context: LifespanContext) -> AsyncIterator[None]:
@@ -53,50 +57,62 @@ class ProgramNotices:
         while True:
             try:
                 untold = await anyio.to_thread.run_sync(self._untold)
-                if all([await self._tell(bus, *one) for one in untold]):
+                handing = NoticeRound(bus, self._channels)
+                if all([await self._tell(handing, *one) for one in untold]):
                     backoff.reset()
             except OSError as error:
                 log.warning("the ends of background tasks are told later: %s", error)
             await backoff.sleep()
 
-    async def _tell(self, bus: Bus, block: str, record: DetachedProgram, at: datetime) -> bool:
+    async def _tell(self, handing: NoticeRound, block: str, record: DetachedProgram, at: datetime) -> bool:
         """Hand the end of a task to the channels; report whether all of them have it."""
         message = TellOwner(
             block=block,
-            text=describe_task(record),
+            text=describe_task(record, self._secrets.redact),
             sentences=(Sentence("shell.ended", {"block": block}),),
             kind="task",
             notice=f"program-{block}-{record.name}",
             at=at,
         )
-        if await hand_to_channels(bus, self._channels, message):
+        if await handing.hand(message):
             return False
-        await anyio.to_thread.run_sync(record.note_told)
+        try:
+            await anyio.to_thread.run_sync(record.note_told)
+        except OSError as error:  # the other tasks are told
+            log.warning("that the owner knows of a background task is noted later: %s", error)
+            return False
         return True
 
     def _untold(self) -> list[tuple[str, DetachedProgram, datetime]]:
-        """Return the tasks of which the owner is to be told, each with its block and the time of its end."""
+        """Return the tasks of which the owner is to be told, each with its block and the time of its end. One of which
+        nobody is to be told is marked, so that it is not read again.
+        """
         found = []
         for block in self._store.blocks():
             for record in self._store.of_block(block):
-                if not record.is_told and (at := _told_since(record)) is not None:
+                if record.is_told or (at := _end_of(record)) is None:
+                    continue
+                if _is_news(record, at):
                     found.append((block, record, at))
+                else:
+                    with suppress(OSError):  # then it is read again
+                        record.note_told()
         return found
 
 
-def _told_since(record: DetachedProgram) -> datetime | None:
-    """Return the end of a task of which the owner is to be told; None for any other task."""
-    now = datetime.now(UTC)
+def _end_of(record: DetachedProgram) -> datetime | None:
+    """Return when a task ended, or was lost at the latest; None if it runs, or if its agent may still look."""
     if record.status() == "running":
         return None
+    now, ending, order = datetime.now(UTC), record.exit_record(), record.spec()
+    if ending is not None:
+        return ending.at if ending.at < now - AGENT_TIME else None
+    if order is None or now - AGENT_TIME < order.at:  # it is being started
+        return None
+    return min(now, order.at + timedelta(seconds=order.seconds))
+
+
+def _is_news(record: DetachedProgram, at: datetime) -> bool:
     ending = record.exit_record()
-    if ending is None:
-        return now if _is_lost_lately(record, now) else None
-    is_news = ending.at + timedelta(seconds=AGENT_SECONDS) < now < ending.at + NEWS
-    return ending.at if is_news and ending.killed not in KNOWN else None
-
-
-def _is_lost_lately(record: DetachedProgram, now: datetime) -> bool:
-    """Report whether a task may have been lost within the last day. The time at which that happened is not known."""
-    order = record.spec()
-    return order is not None and now < order.at + timedelta(seconds=order.seconds) + NEWS
+    is_known = ending is not None and ending.killed in KNOWN
+    return not is_known and datetime.now(UTC) < at + NEWS

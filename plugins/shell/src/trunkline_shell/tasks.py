@@ -5,7 +5,7 @@ A task belongs to its block. It is known by eight hexadecimal digits, and found 
 
 import fcntl
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -121,11 +121,14 @@ _KILLED = {
 }
 
 
-def describe_task(record: DetachedProgram) -> str:
-    """A task in a line: id, how it stands, what was run, when."""
+def describe_task(record: DetachedProgram, redact: Callable[[str], str] = str) -> str:
+    """A task in a line: id, how it stands, what was run, when. ``redact`` removes secrets, before a part of one is cut
+    off, which is not recognised.
+    """
     order = record.spec()
     began = f", started {format_local_time(order.at, seconds=True)}" if order else ""
-    return f"{record.name}: {describe_state(record)}{began}: {command_line(order)[:200]}"
+    command = redact(command_line(order))
+    return f"{record.name}: {redact(describe_state(record))}{began}: {command[:200]}"
 
 
 def command_line(order: ProgramSpec | None) -> str:

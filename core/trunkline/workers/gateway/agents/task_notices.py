@@ -11,9 +11,10 @@ from datetime import timedelta
 
 import anyio
 
+from trunkline._util.secrets.redactor import Redactor
 from trunkline._util.text import truncate_words
 from trunkline.contracts.agents.messages import AgentReport, AgentTask
-from trunkline.contracts.channels.notice_client import hand_to_channels
+from trunkline.contracts.channels.notice_client import NoticeRound
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.messages import TellOwner
 from trunkline.contracts.sentences.catalogue import Sentence
@@ -40,13 +41,16 @@ MAX_TOLD = 1_000
 
 
 class TaskNotices:
-    """Hands the ends of tasks to the channels. ``channels`` are the enabled ones."""
+    """Hands the ends of tasks to ``channels``, without what ``secrets`` finds: a chat service reads them."""
 
-    def __init__(self, bus: Bus, turns: TurnLookup, records: AgentRecords, channels: Sequence[str]) -> None:
+    def __init__(
+        self, bus: Bus, turns: TurnLookup, records: AgentRecords, channels: Sequence[str], secrets: Redactor
+    ) -> None:
         self._bus = bus
         self._turns = turns
         self._records = records
         self._channels = channels
+        self._secrets = secrets
         self._some = anyio.Event()
 
     def wake(self) -> None:
@@ -70,29 +74,46 @@ class TaskNotices:
         """Report whether nothing is left to tell."""
         try:
             untold = [task for task in await self._records.tasks() if task.untold]
-            return all([await self._tell(task) for task in untold])
         except BusError as error:
             log.info("the ends of tasks are told when the bus answers: %s", error)
             return False
+        handing = NoticeRound(self._bus, self._channels)
+        return all([await self._attempt(handing, task) for task in untold])
 
-    async def _tell(self, task: AgentTask) -> bool:
+    async def _attempt(self, handing: NoticeRound, task: AgentTask) -> bool:
+        try:
+            return await self._tell(handing, task)
+        except BusError as error:  # such as a journal that cannot be read; the other tasks are told
+            log.info("the end of the task %s is told later: %s", task.id, error)
+            return False
+
+    async def _tell(self, handing: NoticeRound, task: AgentTask) -> bool:
         """Hand the end of a task to the channels; report whether nothing is left to do."""
         at = task.ended_at or utc_now()
         state = await self._turns.find(task.id)
         report = report_of(task, state)
         message = TellOwner(
             block=task.block,
-            text=truncate_words(report.text, MAX_TOLD),
+            text=shorten(self._secrets.redact(report.text)),
             sentences=(describe_end(task, report, cost_of(state)),),
             kind="task",
             notice=task.id,
             at=at,
         )
-        left = await hand_to_channels(self._bus, self._channels, message)
+        left = await handing.hand(message)
         if left and utc_now() < at + GIVEN_UP:
             return False
         await self._records.note_told(task.id)
         return True
+
+
+def shorten(text: str) -> str:
+    """Return the text, or its beginning and a mark that it was longer. A text without a space for long, as in Chinese,
+    is cut within a word. Pure."""
+    if len(text) <= MAX_TOLD:
+        return text
+    words = truncate_words(text, MAX_TOLD)
+    return f"{words if len(words) > MAX_TOLD // 2 else text[:MAX_TOLD]} …"
 
 
 def describe_end(task: AgentTask, report: AgentReport, cost: int | None) -> Sentence:
