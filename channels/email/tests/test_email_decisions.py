@@ -35,6 +35,22 @@ async def test_a_reply_with_yes_or_no_decides(word: str, said: str, allow: bool)
     assert [text.split(":")[0] for text in store.seen()[1:]] == ["Allowed" if allow else "Denied", "You said"]
 
 
+@pytest.mark.parametrize(
+    ("word", "said", "allow"),
+    [("erlauben", "ja", True), ("ablehnen", "nein", False), ("ablehnen", "no", False)],
+)
+async def test_a_reply_decides_in_german(word: str, said: str, allow: bool) -> None:
+    """The mail names German words; those, "ja" and "nein", and the English words decide."""
+    async with talking() as (servers, gateway, _):
+        gateway.sentences.language = "de"
+        asked = gateway.request_approval("Send the mail?")
+        await wait_until(servers.store.mails)
+        line = decision_words(servers.store.seen(), asked.id, word)
+        servers.store.say(line.replace(word, said))
+        await wait_until(lambda: gateway.decided)
+    assert gateway.decided == [(asked.turn, asked.call, allow)]
+
+
 async def test_only_the_words_of_the_mail_that_asked_decide() -> None:
     """The id alone is a message to the agent; another token, another owner's token, and more text decide nothing."""
     async with talking(owners=(OWNER, BOB)) as (servers, gateway, _):

@@ -16,6 +16,7 @@ from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.models.listing import AdapterListing, ListedModel
+from trunkline.contracts.sentences.sentences import Sentences
 from trunkline.contracts.turns.feed_messages import (
     MessageSteered,
     TextDelta,
@@ -320,7 +321,32 @@ async def test_MB_T11_a_question_of_another_conversation_is_answered_by_id() -> 
 @pytest.mark.parametrize("answer", ["", " ", "yess", "ok", "c", "a", "1", "true", "\n"])
 def test_MN_T16_only_an_explicit_yes_allows_a_call(answer: str) -> None:
     """Enter, other words, and a wider yes where none is offered are no answer at all."""
-    assert text_format.parse_answer(answer, wide=False) is None
+    assert text_format.approval_prompt(Sentences(), wide=False).read(answer) is None
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("wide", [True, False])
+async def test_a_prompt_names_the_keys_that_it_reads(language: str, wide: bool) -> None:
+    """In one language, in the line, in the short form and in the reminder; each key is read as what the line says."""
+    prompt = text_format.approval_prompt(Sentences(language=language), wide=wide)
+    keys = prompt.keys.partition("? ")[2].split("/")
+    answers = ["once", "conversation", "always", "no"] if wide else ["once", "no"]
+    assert [prompt.read(key) for key in keys] == answers
+    assert all(re.search(rf"\b{key}\b", prompt.hint) and re.search(rf"\b{key}\b", prompt.how) for key in keys)
+    assert ("Allow?" in prompt.how) == (language == "en") and ("Erlauben?" in prompt.how) == (
+        language == "de"
+    )
+
+
+async def test_the_english_prompts_are_as_they_were() -> None:
+    """Whoever has learned the keys finds them again."""
+    narrow, wide = (text_format.approval_prompt(Sentences(), wide=one) for one in (False, True))
+    assert (narrow.how, narrow.keys, narrow.hint) == ("Allow? y/n", "Allow? y/n", "Answer y or n")
+    assert wide.how == "Allow? y: this call, c: in this conversation, a: always, n: no"
+    assert (wide.keys, wide.hint) == ("Allow? y/c/a/n", "Answer y, c, a or n")
+    assert [wide.read(line) for line in ("y", "YES", "c", "a", "always", "n", "no", "j", "ja")] == [
+        "once", "once", "conversation", "always", "always", "no", "no", None, None,
+    ]  # fmt: skip
 
 
 async def test_exit_ends_the_session() -> None:

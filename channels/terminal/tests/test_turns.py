@@ -187,6 +187,87 @@ async def test_an_answer_is_sent_to_the_gateway(typed: str, said: str) -> None:
     assert "1. the red" in screen.all("question")[0] and screen.all("note")[0] == "Answered by terminal."
 
 
+REFUSING = (
+    "nein", "ablehnen", "verbieten", "verweigern", "abbrechen", "nicht", "nie", "niemals", "untersagen", "sperren",
+    "stopp", "halt", "keinesfalls", "zurückweisen", "aufhören", "weigern", "blockieren", "beenden", "unterlassen",
+)  # fmt: skip
+"""German words with which a person might refuse."""
+
+
+async def answered(reply: str | None, *, wide: bool = True) -> tuple[RecordingScreen, ScriptedGateway]:
+    """Return what a German terminal showed about a call, and what it decided when a person typed a line."""
+    detail = ApprovalDetail(text="a.md", shape="s" if wide else "", covers="read_file")
+    question = "The agent of block main wants to read something: read_file. Allow it?"
+    steps = [
+        ApprovalRequested(call=CALL, call_hash="h", question=question, detail=detail),
+        *(() if reply is None else [anyio.Event()]),
+        ApprovalSettled(call_id="c1", allow=False, by="channel:terminal"),
+        ApprovalSettled(call_id="c1", allow=True, by="channel:terminal", scope="conversation"),
+        ApprovalSettled(call_id="c1", allow=False, by="deadline"),
+        END,
+    ]
+    screen = RecordingScreen(reply=reply)
+    async with ScriptedGateway(lambda message: steps) as gateway:
+        gateway.sentences.language = "de"
+        accepted = await gateway.send(SendMessage(content="x"))
+        followed = TurnRef(accepted.conversation, accepted.turn)
+        view = TurnDisplay(gateway, screen, OutageNotice(screen, lambda: None), followed)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(view.show)
+            if reply is not None:
+                await wait_until(lambda: gateway.decided or screen.all("warning"))
+                tasks.cancel_scope.cancel()
+    return screen, gateway
+
+
+@pytest.mark.parametrize(
+    "line", ["a", "A", "", " ", "al", "c", "jein", "ja nein", "jaa", "k", "v", "u", "s", "ok"]
+)
+async def test_an_unclear_line_decides_nothing_in_german(line: str) -> None:
+    """The English key for "always" begins "Ablehnen". What is no listed word is neither a yes nor a no."""
+    _, gateway = await answered(line)
+    assert gateway.decided == []
+
+
+@pytest.mark.parametrize("word", REFUSING)
+async def test_no_german_refusal_allows(word: str) -> None:
+    """Neither the word nor its first letter."""
+    for line in (word, word[0], word.upper()):
+        _, gateway = await answered(line)
+        assert not any(allow for _, _, allow in gateway.decided)
+
+
+@pytest.mark.parametrize(
+    ("line", "allow", "scope"),
+    [
+        ("j", True, "once"), ("Ja", True, "once"), ("g", True, "conversation"), ("Gespräch", True, "conversation"),
+        ("i", True, "always"), ("immer", True, "always"), ("n", False, "once"), ("nein", False, "once"),
+        ("Ablehnen", False, "once"), ("yes", True, "once"), ("no", False, "once"), ("always", True, "always"),
+    ],
+)  # fmt: skip
+async def test_german_words_and_whole_english_ones_decide(line: str, allow: bool, scope: str) -> None:
+    """Each means the same wherever it is understood."""
+    _, gateway = await answered(line)
+    assert [said for _, _, said in gateway.decided] == [allow] and gateway.scopes == [scope]
+
+
+async def test_a_wider_yes_counts_only_where_it_is_offered_in_german() -> None:
+    """As in English."""
+    for line in ("i", "immer", "g", "always"):
+        _, gateway = await answered(line, wide=False)
+        assert gateway.decided == []
+
+
+async def test_outcomes_are_in_german() -> None:
+    """Who decided, how far it reaches, and that nobody did."""
+    screen, _ = await answered(None)
+    assert screen.all("note")[:3] == [
+        "Abgelehnt von dem Eigentümer im Terminal.",
+        "Erlaubt von dem Eigentümer im Terminal (in diesem Gespräch).",
+        "Niemand hat rechtzeitig entschieden, deshalb wurde der Aufruf abgelehnt.",
+    ]
+
+
 async def test_without_a_terminal_the_approval_stays_pending() -> None:
     """Without a terminal to ask at, nothing is decided, and the display ends."""
     screen, outcome, gateway = await shown(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.gateway.answerer import Answerer as Answerer
     from trunkline.contracts.gateway.messages import TellOwner as TellOwner
     from trunkline.contracts.models.listing import AdapterListing as AdapterListing
+    from trunkline.contracts.sentences.answer_words import AnswerWords as AnswerWords
     from trunkline.contracts.sentences.catalogue import Sentence as Sentence
     from trunkline.contracts.sentences.catalogue import SentenceCatalogue as SentenceCatalogue
     from trunkline.contracts.sentences.sentences import Sentences as Sentences

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline._util.text import QUOTED
-from trunkline.api.channel import ApprovalDecision, approval_buttons, parse_decision
+from trunkline.api.channel import ApprovalDecision, Sentences, approval_buttons, approval_news, parse_decision
 from trunkline.contracts.approvals.messages import ApprovalDetail, Settlement
 from trunkline.testing.scripted_gateway import ScriptedGateway
 from trunkline.workers.channels.approval_text import approval_words
@@ -52,3 +52,61 @@ async def test_a_button_stands_for_typed_words() -> None:
     assert answers[2] == ("Leave it unanswered", ApprovalDecision(question.id, False))
     for button in (*approval_buttons(approval), *approval_buttons(question)):
         assert len(button.words.encode()) <= 64 and button.words.isascii()
+
+
+ID = "abcde-fghij"
+GERMAN = Sentences(language="de")
+
+
+@pytest.mark.parametrize(
+    ("text", "allow", "scope"),
+    [
+        (f"erlauben {ID}", True, "once"), (f"Ja {ID}", True, "once"), (f"erlauben {ID} immer", True, "always"),
+        (f"erlauben {ID} Gespräch", True, "conversation"), (f"ablehnen {ID}", False, "once"),
+        (f"nein {ID}", False, "once"), (f"approve {ID} always", True, "always"), (f"deny {ID}", False, "once"),
+        (f"approve {ID} immer", True, "always"), (f"ablehnen {ID} immer", False, "once"), (f"no {ID}", False, "once"),
+    ],
+)  # fmt: skip
+def test_words_decide_in_german_and_english(text: str, allow: bool, scope: str) -> None:
+    """In a German home the German words decide, and the English ones as before."""
+    assert parse_decision(text, say=GERMAN) == ApprovalDecision(ID, allow, scope)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"a {ID}", f"j {ID}", f"y {ID}", f"erlauben {ID} nein", f"erlauben {ID} nicht", f"erlauben {ID} a",
+        f"nicht erlauben {ID}", f"erlauben {ID} immer nicht", "erlauben abcde", f"vielleicht {ID}", f"immer {ID}",
+    ],
+)  # fmt: skip
+def test_unclear_words_decide_nothing(text: str) -> None:
+    """More or other words than the listed ones are a message to the agent."""
+    assert parse_decision(text, say=GERMAN) is None and parse_decision(text) is None
+
+
+def test_german_words_are_no_decision_in_an_english_home() -> None:
+    """What no prompt names there is a message."""
+    assert parse_decision(f"erlauben {ID}") is None and parse_decision(f"approve {ID} immer") is None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("language", ["en", "de"])
+async def test_the_shown_words_are_understood(language: str) -> None:
+    """Each line that the news of an approval proposes is read as the decision that it is proposed for."""
+    say = Sentences(language=language)
+    async with ScriptedGateway() as gateway:
+        approval = gateway.request_approval("Send the mail?")
+        question = gateway.ask_question("Which one?")
+    wide = msgspec.structs.replace(approval, detail=ApprovalDetail(text="x", shape="s", covers="read_file"))
+    news = approval_news(wide, say=say).split("\n")
+    allow, deny = news[-1].partition(": ")[2].split(", oder " if language == "de" else ", or ")
+    words, _, scopes = allow.rpartition(" ")
+    assert parse_decision(words, say=say) == ApprovalDecision(approval.id, True)
+    found = [parse_decision(f"{words} {scope}", say=say) for scope in scopes.strip("[]").split("|")]
+    assert [one.scope for one in found if one] == ["conversation", "always"]
+    assert parse_decision(deny, say=say) == ApprovalDecision(approval.id, False)
+    assert all(scope in news[-2] for scope in scopes.strip("[]").split("|"))
+    reply = approval_news(question, say=say).split("\n")[-1].partition(": ")[2].partition(" (")[0]
+    assert parse_decision(f"{reply} red", say=say) == ApprovalDecision(question.id, True, answer="red")
+    english = ("approve", "deny", "conversation", "always")
+    assert all(word in approval_news(wide, say=say, before="/") for word in english)

@@ -103,6 +103,50 @@ def test_no_plugin_replaces_a_sentence_of_the_platform(tag: str) -> None:
     assert {key: say(key) for key in ENGLISH} == dict(platform)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "once: n; conversation: c; always: a; no: x",
+        "once: no; conversation: c; always: a; no: x",
+        "once: o; conversation: o; always: a; no: x",
+        "once: o; conversation: ; always: a; no: x",
+        "once: o; no: x",
+        "",
+        "o/n",
+    ],
+)
+def test_words_that_could_mean_their_opposite_are_not_used(
+    words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A language of a plugin lists the words of its prompts. A word that refuses in English never allows."""
+    caplog.set_level(logging.WARNING)
+    say = Sentences([SentenceCatalogue("fr", {"terminal.words": words})], language="fr")
+    assert say.words("terminal.words") == Sentences().words("terminal.words")
+    assert not words or "terminal.words of fr" in caplog.text
+
+
+def test_a_language_of_a_plugin_has_words_of_its_own() -> None:
+    """The English letters do not count then, and the whole English words do."""
+    given = SentenceCatalogue(
+        "fr", {"terminal.words": "once: o oui; conversation: d; always: t toujours; no: n non a"}
+    )
+    words = Sentences([given], language="fr").words("terminal.words")
+    assert words.shown == {"once": "o", "conversation": "d", "always": "t", "no": "n"}
+    assert [words.read(one) for one in (" OUI ", "a", "y", "c", "yes", "always", "")] == [
+        "once", "no", None, None, "once", "always", None,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_mail_names_words_that_are_understood(language: str) -> None:
+    """The words in the explanation of a mail are those of the entry that is read, in the same order."""
+    say = Sentences(language=language)
+    named = re.findall("`(.+?)`", say("email.how"))
+    read = say.words("approval.words")
+    assert [read.read(word) for word in named] == ["approve", "deny", "approve", "deny"]
+    assert named[2:] == [read.shown["approve"], read.shown["deny"]]
+
+
 def test_a_task_is_ended_and_not_an_agent() -> None:
     """What the owner allows is the same in both languages."""
     assert GERMAN["ask.delegate"].count("Aufgabe") == 2 and "ihn beenden" not in GERMAN["ask.delegate"]

@@ -10,6 +10,7 @@ from trunkline.api.channel import (
     DeliveryLedger,
     Gateway,
     OutboundDelivery,
+    Sentences,
     decision_news,
     parse_decision,
     submit_decision,
@@ -17,11 +18,10 @@ from trunkline.api.channel import (
 )
 
 _DECISION = re.compile(
-    r"\s*(?P<word>yes|approve|allow|no|deny|answer)\s+(?P<id>[a-z2-7]{5}-[a-z2-7]{5})-(?P<token>[0-9a-f]{20})"
+    r"\s*(?P<word>\w+)\s+(?P<id>[a-z2-7]{5}-[a-z2-7]{5})-(?P<token>[0-9a-f]{20})"
     r"(?P<rest>(\s.*)?)",
     re.IGNORECASE | re.DOTALL,
 )
-_WORDS = {"yes": "approve", "no": "deny"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ def new_token() -> str:
     return secrets.token_hex(10)
 
 
-def parse_mail_decision(text: str) -> MailDecision | None:
-    """Return the decision with which a mail begins; None for every other mail."""
+def parse_mail_decision(text: str, say: Sentences) -> MailDecision | None:
+    """Return the decision with which a mail begins, in English or in ``say``; None for every other mail."""
     found = _DECISION.fullmatch(text)
-    if found is None:
+    if found is None or say.words("approval.words").read(found["word"]) not in ("approve", "deny", "answer"):
         return None
-    word, id = found["word"].lower(), found["id"].lower()
-    words = f"{_WORDS.get(word, word)} {id}{found['rest'].rstrip()}"
+    id = found["id"].lower()
+    words = f"{found['word']} {id}{found['rest'].rstrip()}"
     return MailDecision(id, found["token"].lower(), words)
 
 
@@ -54,7 +54,7 @@ async def decide(gateway: Gateway, ledger: DeliveryLedger, owner: str, decision:
     token = asked.state.details.get("token", "") if asked is not None else ""
     if asked is None or not hmac.compare_digest(token, decision.token):
         return say("email.words")
-    verdict = parse_decision(decision.words)
+    verdict = parse_decision(decision.words, say=say)
     if verdict is None:
         return say("email.alone")
     try:

@@ -59,7 +59,7 @@ class OwnerRequests:
             return say("email.too_large", limit=limit)
         if not mail.text and not mail.files:
             return say("email.empty")
-        decision = parse_mail_decision(mail.text)
+        decision = parse_mail_decision(mail.text, say)
         if decision is not None:
             return await decide(self._gateway, self._ledger, mail.sender.address, decision)
         command = parse_command(mail.text)

@@ -273,7 +273,7 @@ class MatrixSession(AccountSession):
         )
         command, text = parse_chat_command(written)
         say = self.gateway.sentences
-        decides = command in ("approve", "deny") or parse_decision(text) is not None
+        decides = command in ("approve", "deny") or parse_decision(text, say=say) is not None
         reply = say("message.alone") if decides and not is_private else _reply(incoming, say)
 
         async def files() -> list[IncomingFile]:

@@ -120,7 +120,7 @@ async def list_approvals(session: "ChatSession", rest: str) -> None:
 
 
 async def approve_call(session: "ChatSession", rest: str) -> None:
-    verdict = parse_decision(f"approve {rest}", short=True)
+    verdict = parse_decision(f"approve {rest}", short=True, say=session.gateway.sentences)
     if verdict is None:
         raise TrunklineError(
             "Name an approval: /approve ID, or /approve ID conversation, or /approve ID always."
@@ -129,7 +129,7 @@ async def approve_call(session: "ChatSession", rest: str) -> None:
 
 
 async def deny_call(session: "ChatSession", rest: str) -> None:
-    verdict = parse_decision(f"deny {rest}", short=True)
+    verdict = parse_decision(f"deny {rest}", short=True, say=session.gateway.sentences)
     if verdict is None:
         raise TrunklineError("Name an approval: /deny ID.", hint="/approvals lists the open ones.")
     await session.decide(verdict)

@@ -12,6 +12,7 @@ from trunkline import ToolCall
 from trunkline.api.channel import (
     DECIDED_BY_DEADLINE,
     Answerer,
+    AnswerWords,
     Sentences,
     chosen,
     describe_decider,
@@ -78,34 +79,33 @@ def _value(value: Any) -> str:
     return shorten(json.dumps(value, ensure_ascii=False, default=str), 40)
 
 
-_ANSWERS: Mapping[str, ApprovalAnswer] = {
-    "y": "once", "yes": "once", "n": "no", "no": "no",
-    "c": "conversation", "conversation": "conversation", "a": "always", "always": "always",
-}  # fmt: skip
+_ANSWERS: Mapping[str | None, ApprovalAnswer] = {
+    "no": "no",
+    "once": "once",
+    "conversation": "conversation",
+    "always": "always",
+}
 
 
-def parse_answer(text: str, *, wide: bool) -> ApprovalAnswer | None:
+def parse_answer(text: str, words: AnswerWords, *, wide: bool) -> ApprovalAnswer | None:
     """Parse a typed line as the answer to a waiting call. Only the listed words are answers; an empty line is not
     one."""
-    found = _ANSWERS.get(text.strip().lower())
+    found = _ANSWERS.get(words.read(text))
     return None if found in ("conversation", "always") and not wide else found
 
 
-ALLOW_PROMPT: Prompt[ApprovalAnswer] = Prompt(
-    "Allow? y/n", "Allow? y/n", partial(parse_answer, wide=False), "Answer y or n"
-)
-SCOPE_PROMPT: Prompt[ApprovalAnswer] = Prompt(
-    "Allow? y: this call, c: in this conversation, a: always, n: no",
-    "Allow? y/c/a/n",
-    partial(parse_answer, wide=True),
-    "Answer y, c, a or n",
-)
+def approval_prompt(say: Sentences, *, wide: bool) -> Prompt[ApprovalAnswer]:
+    """Return the prompt for a waiting call, whose keys are those that it reads. ``wide`` offers wider scopes."""
+    words, kind = say.words("terminal.words"), "scope" if wide else "allow"
+    how, keys, again = (say(f"terminal.{kind}{part}", **words.shown) for part in ("", ".keys", ".again"))
+    return Prompt(how, keys, partial(parse_answer, words=words, wide=wide), again)
 
 
-def question_prompt(options: Sequence[str]) -> Prompt[str]:
+def question_prompt(options: Sequence[str], say: Sentences) -> Prompt[str]:
     """Return the prompt for an agent's question: any words, or the number of a proposed answer."""
-    how = f"Your answer, or 1 to {len(options)}" if options else "Your answer"
-    return Prompt(how, "Answer", lambda line: chosen(line, options) or None, "Answer in a line")
+    how = say("terminal.answer.options", count=len(options)) if options else say("terminal.answer")
+    keys, again = say("terminal.answer.keys"), say("terminal.answer.again")
+    return Prompt(how, keys, lambda line: chosen(line, options) or None, again)
 
 
 OFFLINE = "offline"
@@ -226,16 +226,17 @@ def ending_hint(ended: TurnEnded) -> str:
     return _HINTS.get(ended.code or "", "")
 
 
-def settlement_text(event: ApprovalSettled, *, question: bool = False) -> str:
+def settlement_text(event: ApprovalSettled, say: Sentences, *, question: bool = False) -> str:
     """Return who decided about a call or answered its question."""
+    late, by = event.by == DECIDED_BY_DEADLINE, describe_decider(event.by, say)
     if question:
-        if event.by == DECIDED_BY_DEADLINE:
-            return "No one answered in time."
-        return f"{'Answered' if event.allow else 'Left unanswered'} by {describe_decider(event.by)}."
-    if event.by == DECIDED_BY_DEADLINE:
-        return "No one decided in time, so the call was denied."
-    far = "" if isinstance(event.scope, UnsetType) else f" ({event.scope})"
-    return f"{'Allowed' if event.allow else 'Denied'} by {describe_decider(event.by)}{far}."
+        if late:
+            return f"{say('outcome.unanswered.late')}."
+        return f"{say('outcome.answered' if event.allow else 'outcome.unanswered', by=by)}."
+    if late:
+        return f"{say('outcome.late')}."
+    far = "" if isinstance(event.scope, UnsetType) else f" ({say(f'scope.{event.scope}')})"
+    return f"{say('outcome.allowed' if event.allow else 'outcome.denied', by=by)}{far}."
 
 
 def decide_elsewhere_text(event: ApprovalRequested, *, question: bool = False) -> str:

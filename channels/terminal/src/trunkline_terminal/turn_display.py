@@ -250,13 +250,14 @@ class TurnDisplay:
             assert isinstance(event.detail, ApprovalDetail)
             text = await self._screen.ask(
                 _question_text(event, self._gateway.sentences),
-                text_format.question_prompt(event.detail.options),
+                text_format.question_prompt(event.detail.options, self._gateway.sentences),
             )
             return None if text is None else ApprovalDecision(id, True, answer=text)
-        question = text_format.SCOPE_PROMPT if _is_wide(event) else text_format.ALLOW_PROMPT
+        say = self._gateway.sentences
+        question = text_format.approval_prompt(say, wide=_is_wide(event))
         if isinstance(event.detail, ApprovalDetail) and event.detail.kind == "diff":
             question = replace(question, diff=True)
-        answer = await self._screen.ask(_question_text(event, self._gateway.sentences), question)
+        answer = await self._screen.ask(_question_text(event, say), question)
         if answer is None:
             return None
         return ApprovalDecision(id, answer != "no", "once" if answer == "no" else answer)
@@ -286,7 +287,7 @@ class TurnDisplay:
         is_question = event.call_id in self._wondering
         if not (event.allow or is_question):
             self._denied.add(event.call_id)
-        self._screen.note(text_format.settlement_text(event, question=is_question))
+        self._screen.note(text_format.settlement_text(event, self._gateway.sentences, question=is_question))
 
     def _ended(self, event: TurnEnded) -> None:
         self._screen.settle()
@@ -325,7 +326,9 @@ def _question_text(event: ApprovalRequested, say: Sentences) -> str:
     if words_of_it == question:
         words_of_it = f"{question}\n  {text_format.call_label(event.call, 400)}"
     if not isinstance(event.detail, msgspec.UnsetType) and event.detail.shape:
-        words_of_it += f"\n{say('terminal.wider', calls=event.detail.covers)}"
+        words_of_it += (
+            f"\n{say('approval.wider', calls=event.detail.covers, **say.words('terminal.words').shown)}"
+        )
     if not isinstance(event.expires_at, msgspec.UnsetType):
         late = "terminal.late.question" if _is_question(event) else "terminal.late"
         words_of_it += f"\n{say(late, time=text_format.format_deadline(event.expires_at))}"

@@ -58,7 +58,7 @@ class WebhookRequests:
 
     async def _decided(self, webhook: Webhook, text: str) -> str | None:
         """Carry out a decision and return what to say; None for a message to the agent."""
-        if webhook.prompt or parse_decision(text) is None:
+        if webhook.prompt or parse_decision(text, say=self._gateway.sentences) is None:
             return None
         return (
             await decide_by_words(self._gateway, text)

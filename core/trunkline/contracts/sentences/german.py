@@ -6,11 +6,13 @@ GERMAN: Mapping[str, str] = {
     # Approvals and questions
     "approval.where": "Block {block}, über {channel}",
     "approval.where.here": "Block {block}, von hier",
-    "approval.needed": "Eine Entscheidung ist nötig ({where}), bis {time}. Danach wird der Aufruf abgelehnt.",
-    "approval.waiting": "Noch immer ist eine Entscheidung nötig ({where}), bis {time}. Danach wird der Aufruf "
+    "approval.needed": "Eine Entscheidung ist nötig ({where}), bis {time}. Sonst wird der Aufruf abgelehnt.",
+    "approval.waiting": "Noch immer ist eine Entscheidung nötig ({where}), bis {time}. Sonst wird der Aufruf "
     "abgelehnt.",
     "approval.left_out": "(… {count} weitere Zeichen)",
-    "approval.wider": "conversation oder always erlaubt auch spätere Aufrufe wie diesen: {calls}",
+    "approval.wider": "{conversation} oder {always} erlaubt auch spätere Aufrufe wie diesen: {calls}",
+    "approval.words": "approve: erlauben ja genehmigen; deny: ablehnen nein verbieten verweigern; answer: antworten; "
+    "once: einmal; conversation: gespräch gespraech unterhaltung; always: immer",
     "approval.how": "Zum Antworten: {approve}, oder {deny}",
     "approval.settled": "{outcome} ({id}, {where}): {question}",
     "question.needed": "Eine Antwort ist nötig ({where}), bis {time}.",
@@ -24,8 +26,11 @@ GERMAN: Mapping[str, str] = {
     "outcome.denied": "Abgelehnt von {by}",
     "outcome.late": "Niemand hat rechtzeitig entschieden, deshalb wurde der Aufruf abgelehnt",
     "outcome.answered": "Beantwortet von {by}",
-    "outcome.unanswered": "Nicht beantwortet von {by}",
+    "outcome.unanswered": "Ohne Antwort gelassen von {by}",
     "outcome.unanswered.late": "Niemand hat rechtzeitig geantwortet",
+    "scope.once": "einmal",
+    "scope.conversation": "in diesem Gespräch",
+    "scope.always": "immer",
     "outcome.withdrawn.panic": "Zurückgezogen, weil alles durch panic angehalten wurde",
     "outcome.withdrawn.block": "Zurückgezogen, weil der Block von {by} angehalten wurde",
     "outcome.withdrawn.cancelled": "Zurückgezogen, weil die Antwort von {by} abgebrochen wurde",
@@ -51,12 +56,12 @@ GERMAN: Mapping[str, str] = {
     "decision.denied": "Abgelehnt: {question}",
     "decision.answered": "Beantwortet.",
     "decision.answered.question": "Beantwortet: {question}",
-    "decision.unanswered": "Nicht beantwortet.",
-    "decision.unanswered.question": "Nicht beantwortet: {question}",
+    "decision.unanswered": "Ohne Antwort gelassen.",
+    "decision.unanswered.question": "Ohne Antwort gelassen: {question}",
     "decision.gone": "Dieser Aufruf wartet nicht mehr auf eine Entscheidung.",
     "decision.how": "Schreiben Sie die Nummer des Aufrufs: /{command} NUMMER",
     "decision.owner": "Nur der Eigentümer entscheidet.",
-    "decision.not_here": "Über Aufrufe entscheidet nur der Eigentümer, und nicht über diesen Kanal.",
+    "decision.not_here": "Über Aufrufe entscheidet nur der Eigentümer, und in diesem Kanal geht das nicht.",
     # What an agent wants, as the tools worker asks
     "ask.plan": "Der Agent von Block {block} möchte die Planung beenden und arbeiten: {tool}. Erlauben?",
     "ask.administer": "Der Agent von Block {block} möchte ändern, wer Zugang hat, wer was darf oder was in Ihrem Namen "
@@ -156,7 +161,19 @@ GERMAN: Mapping[str, str] = {
     "answer.content_filter": "Der Inhaltsfilter des Anbieters hat die Antwort beendet.",
     "answer.file": "Dieser Kanal kann Ihnen die Datei {file} nicht senden.",
     # The terminal
-    "terminal.wider": "c oder a erlaubt auch spätere Aufrufe wie diesen: {calls}",
+    "terminal.words": "once: j ja erlauben einmal; conversation: g gespräch gespraech unterhaltung; always: i immer; "
+    "no: n nein ablehnen verbieten verweigern abbrechen nicht nie niemals",
+    "terminal.allow": "Erlauben? {once}/{no}",
+    "terminal.allow.keys": "Erlauben? {once}/{no}",
+    "terminal.allow.again": "Antworten Sie mit {once} oder {no}",
+    "terminal.scope": "Erlauben? {once}: nur diesen Aufruf, {conversation}: in diesem Gespräch, {always}: immer, "
+    "{no}: nein, ablehnen",
+    "terminal.scope.keys": "Erlauben? {once}/{conversation}/{always}/{no}",
+    "terminal.scope.again": "Antworten Sie mit {once}, {conversation}, {always} oder {no}",
+    "terminal.answer": "Ihre Antwort",
+    "terminal.answer.options": "Ihre Antwort, oder 1 bis {count}",
+    "terminal.answer.keys": "Antwort",
+    "terminal.answer.again": "Antworten Sie in einer Zeile",
     "terminal.late": "Wenn Sie bis {time} nicht antworten, wird der Aufruf abgelehnt.",
     "terminal.late.question": "Wenn Sie bis {time} nicht antworten, macht der Agent ohne Antwort weiter.",
     # Notices
@@ -186,9 +203,9 @@ GERMAN: Mapping[str, str] = {
     # E-mail
     "email.private": "Dieses Postfach ist privat",
     "email.decision": "Entscheidung nötig: {question}",
-    "email.how": "Antworten Sie auf diese Mail mit der Zeile allein. `yes` und `no` bedeuten dasselbe wie `approve` "
-    "und "
-    "`deny`. Wer diese Mail liest und in Ihrem Namen Mails senden kann, kann entscheiden: Leiten Sie sie nicht weiter.",
+    "email.how": "Antworten Sie auf diese Mail mit der Zeile allein. `ja` und `nein` bedeuten dasselbe wie `erlauben` "
+    "und `ablehnen`. Wer diese Mail liest und in Ihrem Namen Mails senden kann, kann entscheiden: Leiten Sie sie nicht "
+    "weiter.",
     "email.words": "Nichts wurde entschieden: Das sind nicht die Worte der Mail, die Sie gefragt hat. Kopieren Sie die "
     "ganze Zeile daraus.",
     "email.alone": "Nichts wurde entschieden: Schreiben Sie die Zeile allein, ohne anderen Text.",

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 
+from trunkline.contracts.sentences.answer_words import ANSWER_KEYS, AnswerWords, answer_words
 from trunkline.contracts.sentences.catalogue import Sentence, SentenceCatalogue
 from trunkline.contracts.sentences.english import ENGLISH
 from trunkline.contracts.sentences.german import GERMAN
@@ -42,6 +43,12 @@ class Sentences:
         """Return a sentence. Raises KeyError if no language has it."""
         return _filled(self._text(key), {name: str(value) for name, value in values.items()})
 
+    def words(self, key: str) -> AnswerWords:
+        """Return the words that a person may type to answer: those of this language, and whole English words. ``key``
+        is ``approval.words`` or ``terminal.words``. Raises KeyError for a key that no language has.
+        """
+        return answer_words(self._text(key), ENGLISH[key])
+
     def put(self, sentences: Iterable[Sentence]) -> str:
         """Return sentences, each on a line of its own; those that no plugin here knows are left out. Raises nothing."""
         known = [one for one in sentences if one.key in self._english]
@@ -75,6 +82,12 @@ class Sentences:
         for key in [key for key in texts if key in self._english]:
             if placeholders(texts[key]) != placeholders(self._english[key]):
                 log.warning("the sentence %s of %s has other placeholders, so it is in English", key, tag)
+                del texts[key]
+        for key in ANSWER_KEYS & texts.keys():
+            try:
+                answer_words(texts[key], ENGLISH[key])
+            except ValueError as error:
+                log.warning("the words %s of %s are not used: %s", key, tag, error)
                 del texts[key]
 
 

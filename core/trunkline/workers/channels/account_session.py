@@ -180,7 +180,7 @@ class AccountSession(ABC):
             return message.reply
         if message.command:
             return await run_chat_command(self.gateway, self.chats, self.attached, message)
-        if parse_decision(message.text) is not None:
+        if parse_decision(message.text, say=self.gateway.sentences) is not None:
             said = await decide_by_words(self.gateway, message.text)
             if said:
                 return said

@@ -1,7 +1,7 @@
 """Approvals and questions as text, for all channels: the text for the person, and the parsing of replies."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -21,12 +21,19 @@ from trunkline.contracts.sentences.sentences import ENGLISH_SENTENCES, Sentences
 
 _ID = r"(?P<id>[a-z2-7]{5}-[a-z2-7]{5})"
 _BEGINNING = r"(?P<id>[a-z2-7]{2,5}(-[a-z2-7]{0,5})?)"
-_SENTENCE = r"\s*(?P<word>approve|allow|deny)\s+{}(\s+(?P<scope>once|conversation|always))?\s*"
+_SENTENCE = r"\s*(?P<word>\w+)\s+{}(\s+(?P<scope>\w+))?\s*"
 _WHOLE, _SHORT = (re.compile(_SENTENCE.format(id), re.IGNORECASE) for id in (_ID, _BEGINNING))
-_REPLY = r"\s*answer\s+{}\s+(?P<answer>\S.*?)\s*"
+_REPLY = r"\s*(?P<word>\w+)\s+{}\s+(?P<answer>\S.*?)\s*"
 _WHOLE_REPLY, _SHORT_REPLY = (
     re.compile(_REPLY.format(id), re.IGNORECASE | re.DOTALL) for id in (_ID, _BEGINNING)
 )
+
+
+_SCOPES: Mapping[str | None, ApprovalScope] = {
+    "once": "once",
+    "conversation": "conversation",
+    "always": "always",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +47,28 @@ class ApprovalDecision:
     answer: str = ""
 
 
-def parse_decision(text: str, *, short: bool = False) -> ApprovalDecision | None:
+def parse_decision(
+    text: str, *, short: bool = False, say: Sentences = ENGLISH_SENTENCES
+) -> ApprovalDecision | None:
     """Return the decision in a message that consists only of ``approve ID [once|conversation|always]`` or
     ``deny ID``, or the answer in a message that consists only of ``answer ID`` and the answer. None for every
     other message.
 
-    The id must be complete, so that a sentence to an agent is never taken for a decision. With ``short`` the
+    The words are English or those of ``say``, as the entry ``approval.words`` lists them: ``erlauben ID immer``. The id
+    must be complete, so that a sentence to an agent is never taken for a decision. With ``short`` the
     beginning of an id is enough, for places where only a command can be meant.
     """
+    words = say.words("approval.words")
     reply = (_SHORT_REPLY if short else _WHOLE_REPLY).fullmatch(text)
-    if reply is not None:
+    if reply is not None and words.read(reply["word"]) == "answer":
         return ApprovalDecision(reply["id"].lower(), True, answer=reply["answer"])
     found = (_SHORT if short else _WHOLE).fullmatch(text)
     if found is None:
         return None
-    allow = found["word"].lower() != "deny"
-    scopes: dict[str, ApprovalScope] = {"conversation": "conversation", "always": "always"}
-    scope = scopes.get((found["scope"] or "").lower(), "once")
+    word, scope = words.read(found["word"]), _SCOPES.get(words.read(found["scope"] or "once"))
+    if word not in ("approve", "deny") or scope is None:
+        return None
+    allow = word == "approve"
     return ApprovalDecision(found["id"].lower(), allow, scope if allow else "once")
 
 
@@ -81,13 +93,14 @@ def approval_news(
     approval: Approval,
     *,
     before: str = "",
-    wider_by: str = "[conversation|always]",
+    wider_by: str = "",
     say: Sentences = ENGLISH_SENTENCES,
 ) -> str:
     """Return the text that announces the current state of an approval.
 
-    ``before`` is a prefix for the commands ``approve`` and ``deny``, ``wider_by`` the notation of a wider
-    scope, ``say`` the language.
+    ``before`` is a prefix for the commands ``approve`` and ``deny``, such as a slash. With one, these are names of
+    commands and in English; else they are words of the language ``say``. ``wider_by`` is the notation of a wider scope
+    if it is not ``[conversation|always]``.
     """
     where = (
         say("approval.where", block=approval.block, channel=approval.channel)
@@ -109,14 +122,15 @@ def approval_news(
         say(f"{kind}.{begin}", where=where, time=time),
         approval_words(approval.question, approval.detail, say),
     ]
-    deny = f"{before}deny {approval.id}"
+    words = (ENGLISH_SENTENCES if before else say).words("approval.words").shown
+    deny = f"{before}{words['deny']} {approval.id}"
     if approval.detail.is_question:
         how = "question.how.options" if approval.detail.options else "question.how"
-        return "\n".join([*lines, say(how, answer=f"{before}answer {approval.id}", deny=deny)])
-    approve = f"{before}approve {approval.id}"
+        return "\n".join([*lines, say(how, answer=f"{before}{words['answer']} {approval.id}", deny=deny)])
+    approve = f"{before}{words['approve']} {approval.id}"
     if approval.detail.shape:
-        lines.append(say("approval.wider", calls=approval.detail.covers))
-        approve = f"{approve} {wider_by}"
+        lines.append(say("approval.wider", calls=approval.detail.covers, **words))
+        approve = f"{approve} {wider_by or '[{conversation}|{always}]'.format(**words)}"
     return "\n".join([*lines, say("approval.how", approve=approve, deny=deny)])
 
 

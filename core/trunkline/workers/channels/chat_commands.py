@@ -94,7 +94,8 @@ async def run_chat_command(
 
 async def decide_by_words(gateway: Gateway, words: str) -> str | None:
     """Carry out a decision about a call, and return what to say; None if the words are no decision."""
-    say, verdict = gateway.sentences, parse_decision(words, short=True)
+    say = gateway.sentences
+    verdict = parse_decision(words, short=True, say=say)
     if verdict is None:
         return None
     try:

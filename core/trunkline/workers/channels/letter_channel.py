@@ -139,7 +139,7 @@ class LetterChannel(Channel):
                 if letter.id in self._open:
                     continue
                 self._open.add(letter.id)
-                verdict = parse_decision(letter.text)
+                verdict = parse_decision(letter.text, say=gateway.sentences)
                 if verdict is not None:
                     tasks.start_soon(self._decide, gateway, letter, verdict)
                     continue
