@@ -43,7 +43,8 @@ class NoticeOutbox:
 
     Args:
         others: Returns the records of another channel.
-        preferences: Returns how the owner wants to be told.
+        preferences: Returns how the owner wants to be told; None while that is not known. Then notices are told at
+            once, because they must not be lost, and none is passed.
         sentences: The sentences in the owner's language.
         retry_seconds: The longest time between two attempts.
     """
@@ -53,7 +54,7 @@ class NoticeOutbox:
         channel: Channel,
         records: ChannelRecords,
         others: Callable[[str], ChannelRecords],
-        preferences: Callable[[], Awaitable[NoticePreferences]],
+        preferences: Callable[[], Awaitable[NoticePreferences | None]],
         sentences: Sentences = ENGLISH_SENTENCES,
         *,
         retry_seconds: float = RETRY_SECONDS,
@@ -85,7 +86,8 @@ class NoticeOutbox:
         Raises:
             Unavailable: the bus does not answer.
         """
-        due = (await self._preferences()).due(notice.kind, self._channel.name, notice.at)
+        preferences = await self._preferences() or NoticePreferences()
+        due = preferences.due(notice.kind, self._channel.name, notice.at)
         while due is None or due <= datetime.now(UTC):
             record = await self._records.get(notice_key(notice.id), KeptNotice)
             if record is None or record.value.state in ("told", "passed"):
@@ -107,14 +109,17 @@ class NoticeOutbox:
     async def _tell_due(self) -> float:
         """Tell what is due; return the seconds until the next notice is."""
         wait, is_settled = float("inf"), True
-        preferences = await self._preferences()
+        known = await self._preferences()
+        preferences = known or NoticePreferences()
         records = await self._records.list(NOTICE_PREFIX, KeptNotice)
         for record in sorted(records, key=lambda one: one.value.notice.at):
             if record.value.state in ("told", "passed"):
                 continue
             notice, now = record.value.notice, datetime.now(UTC)
             due = preferences.due(notice.kind, self._channel.name, notice.at)
-            if due is None or await self._is_told_elsewhere(preferences, notice):
+            if due is None and known is None:
+                is_settled = False  # the owner may want it
+            elif due is None or await self._is_told_elsewhere(preferences, notice):
                 await self._note(record, "passed")
             elif due > now:
                 wait = min(wait, (due - now).total_seconds())

@@ -16,7 +16,7 @@ FRESH_SECONDS = 5.0
 """Seconds for which preferences are used without asking again."""
 
 FIRST_SECONDS = 10.0
-"""Seconds to wait for preferences that were never known. After that all channels tell the owner at once."""
+"""Seconds to wait for preferences that were never known."""
 
 
 class PreferenceReader:
@@ -41,8 +41,8 @@ class PreferenceReader:
         self._known: NoticePreferences | None = None
         self._read_at = float("-inf")
 
-    async def __call__(self) -> NoticePreferences:
-        """Return the preferences. Raises nothing."""
+    async def __call__(self) -> NoticePreferences | None:
+        """Return the preferences; None if they were never known and the gateway does not answer. Raises nothing."""
         if self._known is not None and anyio.current_time() < self._read_at + self._fresh:
             return self._known
         give_up, backoff = anyio.current_time() + self._first, Backoff(0.2, 1.0)
@@ -58,7 +58,7 @@ class PreferenceReader:
             except (BusError, RemoteFault) as error:
                 log.info("it is not known how the owner wants to be told: %s", error)
                 if self._known is not None or anyio.current_time() >= give_up:
-                    return self._known or NoticePreferences()
+                    return self._known
                 await backoff.sleep()
             else:
                 self._known, self._read_at = found.preferences, anyio.current_time()

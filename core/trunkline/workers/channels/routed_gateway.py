@@ -27,7 +27,7 @@ class RoutedGateway(GatewayClient):
 
     Args:
         tasks: The tasks that wait for the time of an approval.
-        preferences: Returns how the owner wants to be told.
+        preferences: Returns how the owner wants to be told; None while that is not known: then this channel tells.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class RoutedGateway(GatewayClient):
         bus: Bus,
         channel: str,
         tasks: TaskGroup,
-        preferences: Callable[[], Awaitable[NoticePreferences]],
+        preferences: Callable[[], Awaitable[NoticePreferences | None]],
         *,
         shows: str = "",
         sentences: Sentences = ENGLISH_SENTENCES,
@@ -75,7 +75,7 @@ class RoutedGateway(GatewayClient):
                     elif approval.id in shown:
                         send.send_nowait(approval)
                     elif approval.settled is None:
-                        preferences = await self._preferences()
+                        preferences = await self._preferences() or NoticePreferences()
                         due = preferences.due("approval", self._name, approval.asked_at)
                         if due is not None:
                             held[approval.id] = approval
