@@ -11,11 +11,13 @@ from trunkline import Unavailable
 from trunkline.api.channel import Channel, Gateway, OwnerNotice
 from trunkline.api.testing import ScriptedRecords, wait_until
 from trunkline.contracts.blocks.notice_preferences import NoticePreferences
-from trunkline.workers.channels.notice_outbox import NoticeOutbox
+from trunkline.workers.channels.account_lease import LeaseHolder
+from trunkline.workers.channels.notice_outbox import NoticeOutbox, notice_key
 from trunkline.workers.channels.presence import PRESENCE_KEY, Presence, PresenceRecord
 
 pytestmark = pytest.mark.anyio
 
+LEASE_KEY = f"lease.{PRESENCE_KEY}"
 WANTED = NoticePreferences(kinds={"online": ("bell",)})
 
 
@@ -25,14 +27,19 @@ class Bell(Channel):
     name = "bell"
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.notices: list[OwnerNotice] = []
         self.deaf = False
+
+    @property
+    def told(self) -> list[str]:
+        """The texts."""
+        return [notice.text for notice in self.notices]
 
     async def tell(self, notice: OwnerNotice) -> None:
         await anyio.lowlevel.checkpoint()
         if self.deaf:
             raise Unavailable("Nobody is there.")
-        self.told.append(notice.text)
+        self.notices.append(notice)
 
     async def run(self, gateway: Gateway) -> None:
         await anyio.sleep_forever()
@@ -41,14 +48,16 @@ class Bell(Channel):
 class Tower:
     """A channel with its records, which outlive every process."""
 
-    def __init__(self, preferences: NoticePreferences = WANTED) -> None:
+    def __init__(self, preferences: NoticePreferences | None = WANTED) -> None:
         self.bell = Bell()
         self.records = ScriptedRecords()
         self.preferences = preferences
         self.runs = 0
+        self.asked = 0
 
-    async def known(self) -> NoticePreferences:
+    async def known(self) -> NoticePreferences | None:
         await anyio.lowlevel.checkpoint()
+        self.asked += 1
         return self.preferences
 
     @asynccontextmanager
@@ -70,6 +79,12 @@ class Tower:
         """Return the state that was noted."""
         record = await self.records.get(PRESENCE_KEY, PresenceRecord)
         return "" if record is None else record.value.state
+
+    async def lose_lease(self) -> None:
+        """Let the lease end, as when the bus was away for long, until the worker has it again."""
+        await self.records.delete(LEASE_KEY)
+        while await self.records.get(LEASE_KEY, LeaseHolder) is None:  # noqa: ASYNC110  the worker writes it
+            await anyio.sleep(0.01)
 
     async def kill(self, ago: timedelta = timedelta()) -> None:
         """Leave what a killed process leaves, which was alive some time ago."""
@@ -133,3 +148,54 @@ async def test_a_stop_waits_for_no_service_that_is_away() -> None:
     async with tower.worker():
         await wait_until(lambda: len(tower.bell.told) == 3)
     assert [text.split()[2] for text in tower.bell.told] == ["online", "offline", "online"]
+
+
+async def test_a_stop_is_noted_though_the_lease_is_lost_meanwhile() -> None:
+    """While the owner is told of it the worker does not serve the channel again."""
+    tower = Tower()
+    async with tower.worker() as presence:
+        await wait_until(lambda: tower.bell.told)
+        tower.bell.deaf = True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(presence.stop)
+            while await tower.state() != "stopped":  # noqa: ASYNC110  the stop writes it
+                await anyio.sleep(0.01)
+            await tower.records.delete(LEASE_KEY)
+        assert await tower.state() == "stopped"
+
+
+async def test_a_start_is_told_once_however_late_the_lease_is_lost() -> None:
+    """After a week the notice is forgotten."""
+    tower = Tower()
+    async with tower.worker() as presence:
+        await wait_until(lambda: tower.bell.told)
+        await tower.records.delete(notice_key("online:run1"))
+        await tower.lose_lease()
+        while await tower.state() != "serving":  # noqa: ASYNC110  the worker writes it
+            await anyio.sleep(0.01)
+        await presence.stop()
+    assert [text.split()[2] for text in tower.bell.told] == ["online", "offline"]
+
+
+async def test_a_process_that_waited_begins_when_it_takes_over() -> None:
+    """Not when it began to wait, which may be days ago."""
+    tower = Tower()
+    first = LeaseHolder(id="first", host="host", pid=1, since=datetime.now(UTC))
+    await tower.records.put(LEASE_KEY, first)
+    await tower.kill()
+    async with tower.worker():
+        gone = datetime.now(UTC)
+        await tower.records.delete(LEASE_KEY)
+        await wait_until(lambda: tower.bell.told)
+    assert "without a clean stop" in tower.bell.told[0] and tower.bell.notices[0].at >= gone
+
+
+async def test_a_start_is_told_though_preferences_come_late() -> None:
+    """A gateway that starts slowly loses no notice."""
+    tower = Tower(None)
+    async with tower.worker() as presence:
+        await wait_until(lambda: tower.asked > 3)
+        tower.preferences = WANTED
+        await wait_until(lambda: tower.bell.told)
+        await presence.stop()
+    assert len(tower.bell.told) == 2

@@ -65,16 +65,17 @@ class Presence:
         self._records = records
         self._outbox = outbox
         self._lease = AccountLease(records, PRESENCE_KEY, seconds=lease_seconds)
-        self._began = utc_now()
         self._start: OwnerNotice | None = None
+        self._is_start_told = False
         self._serving = False
         self._stopped = False
+        self._noting = anyio.Lock()
 
     async def run(self) -> None:
-        """Tell of the start, and note from then on that the platform serves the channel, until cancelled. Raises
-        nothing.
+        """Tell of the start, and note from then on that the platform serves the channel, until stopped or cancelled.
+        Raises nothing.
         """
-        while True:
+        while not self._stopped:
             try:
                 await self._lease.run(self._serve)
             except FAILURES as error:
@@ -83,9 +84,9 @@ class Presence:
 
     async def stop(self) -> None:
         """Tell of the stop, for a limited time. Raises nothing."""
+        self._stopped = True
         if not self._serving:  # another process serves the channel
             return
-        self._stopped = True
         at = utc_now()
         said = Sentence("notice.offline", {"time": format_local_time(at)})
         notice = self._notice("offline", said, at)
@@ -98,8 +99,9 @@ class Presence:
                 log.info("that the platform stops is told later: %s", error)
 
     async def _serve(self) -> None:
+        if self._stopped:
+            return
         await self._begin()
-        self._serving = True
         try:
             while not self._stopped:
                 await self._note("serving")
@@ -109,21 +111,22 @@ class Presence:
             await self._note_end()
 
     async def _begin(self) -> None:
-        """Tell of the start. A repeat, after the bus was away, tells the same."""
-        if self._start is None:
-            last = await self._records.get(PRESENCE_KEY, PresenceRecord)
-            said = self._news(None if last is None else last.value)
-            self._start = self._notice("online", said, self._began)
+        """Tell of the start, once: that the lease comes back after the bus was away is no start."""
+        if self._start is None:  # now, because another process may have served the channel until now
+            last, at = await self._records.get(PRESENCE_KEY, PresenceRecord), utc_now()
+            self._start = self._notice("online", self._news(None if last is None else last.value, at), at)
         await self._note("serving")  # first, so that a start is not told twice if this process is killed now
-        if self._start.sentences:
+        self._serving = True
+        if self._start.sentences and not self._is_start_told:
             await self._outbox.put(self._start)
+        self._is_start_told = True
 
-    def _news(self, last: PresenceRecord | None) -> Sentence | None:
-        """Return what the owner is told of the start; None for nothing."""
-        time = format_local_time(self._began)
+    def _news(self, last: PresenceRecord | None, at: datetime) -> Sentence | None:
+        """Return what the owner is told of a start ``at`` that time; None for nothing."""
+        time = format_local_time(at)
         if last is None or last.state == "stopped":
             return Sentence("notice.online", {"time": time})
-        if last.state == "restarting" and utc_now() - last.at < RESTART:
+        if last.state == "restarting" and at - last.at < RESTART:
             return None
         return Sentence("notice.back", {"time": time, "since": format_local_time(last.at)})
 
@@ -132,12 +135,12 @@ class Presence:
         return OwnerNotice(id=f"{event}:{self._run}", kind="online", sentences=sentences, at=at)
 
     async def _note(self, state: Literal["serving", "restarting", "stopped"]) -> None:
-        await self._records.put(PRESENCE_KEY, PresenceRecord(state=state, at=utc_now()))
+        async with self._noting:  # a stop is noted last, also when a note before it takes long
+            if state == "stopped" or not self._stopped:
+                await self._records.put(PRESENCE_KEY, PresenceRecord(state=state, at=utc_now()))
 
     async def _note_end(self) -> None:
         """Note that this worker ends without a stop, so that the next one of this process says nothing."""
-        if self._stopped:
-            return
         with anyio.move_on_after(2.0, shield=True):
             try:
                 await self._note("restarting")
