@@ -38,6 +38,17 @@ def test_packages_are_pinned_without_addresses(folder: Path) -> None:
     assert [name for name, version in versions.items() if not re.fullmatch(r"\d[\w.-]*", version)] == []
 
 
+def test_german_buttons_that_allow_say_so() -> None:
+    """Beside "Ablehnen", the label "Immer" alone could be read as denying always."""
+    german = (MEMBER / "app/src/i18n/de.ts").read_text()
+    labels = dict(re.findall(r'"approval\.(yes|conversation|always|no)": "(.*)"', german))
+    assert [name for name, label in labels.items() if "erlauben" in label.lower()] == [
+        "yes",
+        "conversation",
+        "always",
+    ]
+
+
 def build_app(*options: str, member: Path = MEMBER, **environ: str) -> "subprocess.CompletedProcess[str]":
     """Run the build with these options and environment variables."""
     argv = [sys.executable, str(member / "build_app.py"), *options]
