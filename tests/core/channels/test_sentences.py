@@ -147,6 +147,26 @@ def test_a_mail_names_words_that_are_understood(language: str) -> None:
     assert named[2:] == [read.shown["approve"], read.shown["deny"]]
 
 
+def test_german_sentences_about_decisions_say_one_thing() -> None:
+    """What allows says so and refuses nothing, and the reverse; every question asks to allow."""
+    allowing = {"button.once", "button.conversation", "button.always", "outcome.allowed", "decision.allowed"}
+    refusing = {
+        "button.deny", "outcome.denied", "outcome.late", "decision.denied", "approval.needed", "approval.waiting",
+        "terminal.late", "menu.deny",
+    }  # fmt: skip
+    allows, refuses = re.compile("erlaub", re.IGNORECASE), re.compile("ablehn|abgelehnt", re.IGNORECASE)
+    for key in (*allowing, "menu.approve"):
+        assert allows.search(GERMAN[key]) and not re.search(
+            "ablehn|abgelehnt|nicht|kein", GERMAN[key].lower()
+        ), key
+    for key in refusing:
+        assert refuses.search(GERMAN[key]) and not allows.search(GERMAN[key]), key
+    for key in (key for key in GERMAN if key.startswith("ask.") and key != "ask.question"):
+        assert GERMAN[key].endswith(": {tool}. Erlauben?") and not refuses.search(GERMAN[key]), key
+    for key in ("outcome.withdrawn.cancelled", "outcome.withdrawn.stopped", "outcome.withdrawn.ended"):
+        assert "die Antwort des Agenten" in GERMAN[key], key  # not that of the owner
+
+
 def test_a_task_is_ended_and_not_an_agent() -> None:
     """What the owner allows is the same in both languages."""
     assert GERMAN["ask.delegate"].count("Aufgabe") == 2 and "ihn beenden" not in GERMAN["ask.delegate"]
