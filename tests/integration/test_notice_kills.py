@@ -170,18 +170,30 @@ async def test_kills_at_any_moment_lose_and_repeat_no_notice(running: ProcessPla
     assert Counter(word for text in texts for word in words if word in text) == Counter(words)
 
 
-async def test_a_task_is_not_told_while_its_turn_still_runs(running: ProcessPlatform) -> None:
-    """Its agent tells of it."""
+GIVEN = (call("create_agent", name="eve"), call("message_agent", name="eve", message="say:the result"))
+
+
+async def test_a_task_that_no_agent_looks_at_is_told_after_its_turn(running: ProcessPlatform) -> None:
+    """It ends while the agent writes its last answer, and is told after that."""
     await running.start("channels")
-    program = (
-        call("create_agent", name="eve"),
-        call("message_agent", name="eve", message="say:seen"),
-        "slow:30:100",
-        "say:given",
-    )
-    answer = await running.say("\n".join(program))
-    (task,) = await ended(running, answer.accepted.conversation)
-    assert not task.untold and told(running, "task") == []
+    accepted = await running.send("\n".join((*GIVEN, "stall:2")))
+    (task,) = await ended(running, accepted.conversation)
+    assert task.untold
+    await give(running, "another result")
+    (text,) = await until_told(running, "task", 1)
+    assert "another result" in text
+    await running.gateway.cancel(accepted.turn)
+    _, text = await until_told(running, "task", 2)
+    assert text.endswith("the result")
+
+
+async def test_a_task_is_not_told_if_the_agent_asks(running: ProcessPlatform) -> None:
+    """It tells of it."""
+    await running.start("channels")
+    question = call("query_agent", name="eve", prompt="say:well")
+    answer = await running.say("\n".join((*GIVEN, question, "say:seen")))
+    tasks = await ended(running, answer.accepted.conversation)
+    assert not any(task.untold for task in tasks) and told(running, "task") == []
 
 
 async def test_a_notice_is_told_in_the_language_of_the_owner(running: ProcessPlatform) -> None:

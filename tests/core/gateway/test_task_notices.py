@@ -86,6 +86,19 @@ async def test_a_task_whose_journal_cannot_be_read_holds_up_no_other(tmp_path: P
         assert task is not None and task.untold
 
 
+async def test_what_a_turn_has_seen_is_told_to_nobody(tmp_path: Path) -> None:
+    """What another turn gave, and another agent does, it has not seen."""
+    async with bus_at(tmp_path) as bus:
+        records, tasks = AgentRecords(bus), [untold(id) for id in ("first", "second")]
+        for task in tasks:
+            await records.add_task(task)
+        await records.note_seen("other")
+        await records.note_seen("turn", "other")
+        assert [task.untold for task in await records.tasks()] == [True, True]
+        await records.note_seen("turn")
+        assert [task.untold for task in await records.tasks()] == [False, False]
+
+
 async def test_a_key_in_a_result_is_not_told(tmp_path: Path) -> None:
     """A chat service would read it."""
     async with bus_at(tmp_path) as bus, telling(bus, untold("talkative")) as told:

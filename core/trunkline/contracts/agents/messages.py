@@ -49,7 +49,8 @@ class AgentReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class AgentTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A task of an agent. ``id`` is its turn, ``conversation`` its conversation, ``parent`` the call that started it.
     With ``awaited`` that call waits for the result. The task is cancelled at ``deadline``. ``ended_at`` is None while
-    it is running. ``untold`` is true while the owner is still to be told of its end.
+    it is running. ``untold`` is true while the owner is still to be told of its end, unless the
+    calling turn looks at it.
     """
 
     id: str

@@ -57,6 +57,12 @@ class AgentRecords:
         """Note that the owner need not be told of a task's end any more."""
         await self._change_task(id, lambda task: replace(task, untold=False))
 
+    async def note_seen(self, turn: str, agent: str | None = None) -> None:
+        """Note that a turn has seen which of its tasks have ended, of all of its agents or of a lasting one."""
+        for task in await self.tasks():
+            if task.untold and task.parent.turn == turn and agent in (None, task.parent.agent_id):
+                await self.note_told(task.id)
+
     async def _change_task(self, id: str, change: Callable[[AgentTask], AgentTask]) -> None:
         while True:
             entry = await self._tasks.get(id)

@@ -115,6 +115,7 @@ class AgentService:
         """Return the lasting agents of the caller's conversation, and the tasks that its turns started."""
         await self._starter.calling_turn(request.caller)
         conversation = request.caller.conversation
+        await self._records.note_seen(request.caller.turn)
         return AgentList(
             agents=tuple(
                 one for one in await self._records.agents() if one.parent_conversation == conversation

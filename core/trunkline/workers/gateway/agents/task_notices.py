@@ -1,8 +1,8 @@
-"""TaskNotices: tells the owner of tasks that ended after the turn that gave them.
+"""TaskNotices: tells the owner of tasks that ended while the agent that gave them did not look.
 
-Of a task whose turn still runs its agent tells, and one that was cancelled was so by somebody who knows. That a task is
-still to be told is in its record, so a gateway that dies leaves it to the next one; the notice's id follows from the
-task, so each channel tells it once.
+While the turn that gave a task runs, its agent may still look, so the task is told after that. One that was cancelled
+was so by somebody who knows. That a task is still to be told is in its record, so a gateway that dies leaves it to the
+next one; the notice's id follows from the task, so each channel tells it once.
 """
 
 import logging
@@ -35,6 +35,9 @@ LOOK_SECONDS = 300.0
 
 GIVEN_UP = timedelta(hours=12)
 """The time after which a channel that has not taken a notice is not asked again: the record lasts a day."""
+
+LONGEST_TURN = timedelta(hours=6)
+"""The time after which a task is told although its turn goes on, as one does that waits for a person."""
 
 MAX_TOLD = 1_000
 """The largest number of characters of a result that the owner is told."""
@@ -90,6 +93,8 @@ class TaskNotices:
     async def _tell(self, handing: NoticeRound, task: AgentTask) -> bool:
         """Hand the end of a task to the channels; report whether nothing is left to do."""
         at = task.ended_at or utc_now()
+        if utc_now() < at + LONGEST_TURN and await self._may_look(task):
+            return False
         state = await self._turns.find(task.id)
         report = report_of(task, state)
         message = TellOwner(
@@ -105,6 +110,11 @@ class TaskNotices:
             return False
         await self._records.note_told(task.id)
         return True
+
+    async def _may_look(self, task: AgentTask) -> bool:
+        """Report whether the turn that gave the task still runs."""
+        giving = await self._turns.find_in_journal(task.parent.turn)
+        return giving is not None and giving.finished is None
 
 
 def shorten(text: str) -> str:

@@ -41,7 +41,7 @@ MAX_REPORT = 200_000
 
 class TaskReports:
     """Reports tasks and ends them. ``run_ends`` and ``run_deadlines`` run until cancelled. ``on_untold`` is called when
-    a task has ended of which the owner is to be told.
+    the owner may be told of the end of a task: it has ended, or the turn that gave it.
     """
 
     def __init__(
@@ -84,11 +84,12 @@ class TaskReports:
                 return RETRY_SECONDS
             await self._report(task, state)
         cancelled = fact.reason in ("cancelled", "stopped")
-        left = await self._records.running(
-            lambda one: one.parent.turn == fact.turn and (one.awaited or cancelled)
-        )
-        for one in left:
-            await cancel_task(self._bus, one, "the turn that it worked for")
+        given = [one for one in await self._records.tasks() if one.parent.turn == fact.turn]
+        for one in given:
+            if one.is_running and (one.awaited or cancelled):
+                await cancel_task(self._bus, one, "the turn that it worked for")
+        if any(one.untold for one in given):
+            self._on_untold()
         return None
 
     async def _time_over(self, due: TaskDue) -> float | None:
@@ -121,11 +122,12 @@ class TaskReports:
                 msg_id=key_of("report", task.id),
                 conversation=parent.conversation,
             )
-        is_alone = not task.awaited and (calling is None or calling.finished is not None)
-        untold = is_alone and report.state != "cancelled"
+        untold = not task.awaited and report.state != "cancelled"
         await self._records.end_task(task.id, report.state, untold=untold)
         if untold:
             self._on_untold()
+        if task.awaited:  # the agent that is asked tells of what it did before
+            await self._records.note_seen(parent.turn, parent.agent_id)
 
 
 def report_of(task: AgentTask, state: TurnState | None) -> AgentReport:
