@@ -51,7 +51,7 @@ class PreferenceReader:
                 found = await self._bus.call(
                     GET_NOTICE_PREFERENCES,
                     GetNoticePreferences(),
-                    timeout=5.0,
+                    timeout=min(5.0, self._first),
                     repeatable=True,
                     channel=self._channel,
                 )
