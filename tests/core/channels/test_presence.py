@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import anyio
 import pytest
+from msgspec import Struct
 
 from trunkline import Unavailable
 from trunkline.api.channel import Channel, Gateway, OwnerNotice
 from trunkline.api.testing import ScriptedRecords, wait_until
 from trunkline.contracts.blocks.notice_preferences import NoticePreferences
+from trunkline.contracts.channels.owner_notice import KeptNotice
 from trunkline.workers.channels.account_lease import LeaseHolder
 from trunkline.workers.channels.notice_outbox import NoticeOutbox, notice_key
 from trunkline.workers.channels.presence import PRESENCE_KEY, Presence, PresenceRecord
@@ -199,3 +201,30 @@ async def test_a_start_is_told_though_preferences_come_late() -> None:
         await wait_until(lambda: tower.bell.told)
         await presence.stop()
     assert len(tower.bell.told) == 2
+
+
+@pytest.mark.parametrize(("moment", "state"), [(LEASE_KEY, ""), (PRESENCE_KEY, "stopped")])
+async def test_a_process_stopped_while_it_begins_tells_no_start(moment: str, state: str) -> None:
+    """What it has begun to serve is noted as stopped, so that the next start tells of no kill."""
+    day = NoticePreferences(kinds={"online": ("bell",)}, quiet="00:00-23:59", time_zone="UTC")
+    tower = Tower(day)
+    async with anyio.create_task_group() as tasks:
+
+        class SlowRecords(ScriptedRecords):
+            """Somebody stops the process while it writes a record."""
+
+            async def put(
+                self, key: str, value: Struct, *, revision: int | None = None, ttl: float | None = None
+            ) -> int:
+                if key == moment and await self.get(key, type(value)) is None:
+                    tasks.start_soon(presence.stop)
+                    await anyio.wait_all_tasks_blocked()
+                return await super().put(key, value, revision=revision, ttl=ttl)
+
+        tower.records = SlowRecords()
+        outbox = NoticeOutbox(tower.bell, tower.records, lambda _: tower.records, tower.known)
+        presence = Presence("run", tower.records, outbox, lease_seconds=1.0)
+        with anyio.fail_after(60):
+            await presence.run()
+    assert await tower.state() == state
+    assert await tower.records.get(notice_key("online:run"), KeptNotice) is None

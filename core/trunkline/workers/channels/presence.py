@@ -115,8 +115,10 @@ class Presence:
         if self._start is None:  # now, because another process may have served the channel until now
             last, at = await self._records.get(PRESENCE_KEY, PresenceRecord), utc_now()
             self._start = self._notice("online", self._news(None if last is None else last.value, at), at)
-        await self._note("serving")  # first, so that a start is not told twice if this process is killed now
         self._serving = True
+        await self._note("serving")  # first, so that a start is not told twice if this process is killed now
+        if self._stopped:
+            return
         if self._start.sentences and not self._is_start_told:
             await self._outbox.put(self._start)
         self._is_start_told = True
