@@ -78,6 +78,7 @@ async def test_third_party_channel_adapter_and_store_serve_a_conversation(tmp_pa
 
 
 async def answered(inbox: Path, text: str) -> str:
+    await anyio.Path(inbox).mkdir(exist_ok=True)  # the channel makes it, perhaps after the platform is ready
     (inbox / "letter.txt").write_text(text)
     with anyio.fail_after(60):
         while (inbox / "letter.txt").exists():  # noqa: ASYNC110 - what is awaited happens in a folder
