@@ -209,8 +209,8 @@ async def test_a_notice_is_told_in_the_language_of_the_owner(running: ProcessPla
 
 async def test_quiet_hours_hold_a_task_back_unless_it_is_urgent(running: ProcessPlatform) -> None:
     """The notice is stored, and told when the owner calls the kind urgent."""
-    await running.start("channels")
     prefer(running, 'quiet = "00:00-23:59"\ntime_zone = "UTC"')
+    await running.start("channels")
     conversation = await give(running, "a quiet result")
     with anyio.fail_after(60):
         while any(one.untold for one in await ended(running, conversation)):  # noqa: ASYNC110  asked over the bus

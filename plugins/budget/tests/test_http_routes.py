@@ -118,7 +118,9 @@ async def test_a_limit_is_set_and_set_back(running: Platform) -> None:
 async def test_no_tool_of_an_agent_can_set_a_limit(running: Platform) -> None:
     """The file is the owner's, however its name is spelt."""
     memory = LifespanContext("monitor", running.bus, "agent").memory("main")
+    limits = running.home.memory / "budgets/limits.json"
+    before = limits.read_bytes() if limits.exists() else None
     for path in ("/budgets/limits.json", "/Budgets/limits.json", "/./budgets//limits.json"):
         with pytest.raises(ToolError):
             await memory.write(path, '{"max_daily_spend": 1000}')
-    assert "1000" not in (running.home.memory / "budgets/limits.json").read_text()
+    assert (limits.read_bytes() if limits.exists() else None) == before
