@@ -1,8 +1,8 @@
 """``field_score``: BM25F of a passage, as a function of the full-text table (Robertson, Zaragoza and Taylor 2004).
 
 FTS5's own ``bm25`` knows one length for a row. A long turn would then make the short one beside it count as long. BM25F
-compares each field with the mean length of that field, and lets a word saturate over all fields together. It takes ten
-microseconds for a passage, so it scores only what ``bm25`` has selected. What was measured is in
+compares each field with the mean length of that field, and lets a word saturate over all fields together. It is written
+in Python and much slower, so it scores only what ``bm25`` has selected. What was measured is in
 docs/explanation/recall.md.
 """
 

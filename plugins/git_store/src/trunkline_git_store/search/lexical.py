@@ -20,7 +20,7 @@ SCORED, ALONG = 12_000, 120_000
 """Passages that are scored, about, and how many may have the words that count along."""
 
 SELECTED = 200
-"""Passages that BM25F orders, at least. With 400 the same are found."""
+"""Passages that BM25F orders, at least."""
 
 WEIGHTS = "2.0, 1.0, 0.6, 8.0"
 """Of a word in the text, in what was said before it and after it, and among the tags, where SQLite's BM25 selects."""
@@ -36,7 +36,7 @@ Scores = dict[int, float]
 def lexical_scores(
     connection: apsw.Connection, terms: Sequence[Term], filters: SearchFilter, limit: int
 ) -> Scores:
-    """The best passages with their scores, above 0. The rarities of the terms are the highest score that is usual."""
+    """The best passages with their scores, above 0."""
     if not terms:
         return {}
     selected = _selected(connection, terms, filters, max(limit, SELECTED))

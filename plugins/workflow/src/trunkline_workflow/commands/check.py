@@ -75,7 +75,10 @@ def read_file(path: str) -> str:
             return file.read(MAX_BYTES + 1).decode()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise TrunklineError(f"{path} cannot be read: {why}.") from error
+        raise TrunklineError(
+            f"{path} cannot be read: {why}.",
+            hint="Name a workflow's YAML file: trunkline workflows check FILE.",
+        ) from error
 
 
 async def _unknown_tools(bus: "Bus", definition: "Definition", block: str) -> "list[Problem]":
